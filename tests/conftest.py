@@ -24,6 +24,7 @@ SCOPES = {
     "tests/hosts/test_lease_end.py": "pair",
     "tests/hosts/test_safety_over_ssh.py": "pair",
     "tests/hosts/test_site_over_ssh.py": "pair",
+    "tests/hosts/test_federated_slurm.py": "slurm",
     "tests/hosts/test_slurm.py": "slurm",
     "tests/hosts/test_slurm_faults.py": "slurm",
     "tests/unit/capsule/test_wheelhouse.py": "wheelhouse",

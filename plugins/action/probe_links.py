@@ -9,10 +9,13 @@ from rekindle.actions.asked import ask, command_of
 from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.host import folders
+from rekindle.hostfacts.nodes import of_node
 from rekindle.records import RecordError
 from rekindle.records.folders import host_in
 from rekindle.records.text import one_line
 
+_PATIENCE_S = 120
+"""For SLURM to give a node, whose way to the server may be another than the login node's."""
 _ASKED = ("kit", "address", "port", "release", "limit_s", "clock_s")
 
 
@@ -28,8 +31,13 @@ class ActionModule(Action):
         words = {"listen": [folder, asked], "probe": [asked], "end": [folder]}[args["do"]]
         if args["do"] == "probe":
             (home / folders.LINK_RECORD).unlink(missing_ok=True)
-        command = command_of(args["python"], args["payload"], "rekindle.reach", args["do"], *words)
+        slurm = host_in(home).slurm if args["do"] == "probe" else None
+        through = of_node(slurm, "reach", f"--immediate={_PATIENCE_S}") if slurm else []
+        module = ("rekindle.reach", args["do"], *words)
+        command = command_of(args["python"], args["payload"], *module, through=through)
         fix = "see that its environment still runs."
+        if slurm:
+            fix = "see that its environment runs on its nodes, and whether sinfo has a free one."
         answer = ask(self._low_level_execute_command, host, command, 10_000, fix)
         if "message" in answer:
             raise Failed(one_line(str(answer["message"])), one_line(str(answer.get("fix", ""))))

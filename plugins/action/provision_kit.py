@@ -62,6 +62,7 @@ class ActionModule(Action):
             not_after=timestamp(own.not_after),
             address=args["address"],
             port=args["port"],
+            scheme=args["scheme"],
         )
         write(home / folders.KIT_RECORD, record)
         self._leave_member(record)
@@ -69,7 +70,7 @@ class ActionModule(Action):
 
     def _leave_member(self, kit: KitRecord) -> None:
         """Record on the host what it is in the federation, for `rekindle federation`."""
-        of_kit = ("role", "admin", "user", "address", "port")
+        of_kit = ("role", "admin", "user", "address", "port", "scheme")
         participant = Participant(
             name=kit.participant,
             kit=kit.path,

@@ -12,6 +12,7 @@ from typing import Any
 from ansible.errors import AnsibleConnectionFailure
 from ansible.utils.display import Display
 
+from rekindle.actions.asked import command_of
 from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited, within
 from rekindle.host import folders
@@ -40,40 +41,61 @@ class ActionModule(Action):
         started = self._start(args, task_vars) if args["start"] else {}
         if started.get("failed"):
             return started
-        if not args["follow"]:
+        if args["until"] == "started":
             return {"changed": started.get("stdout") == "started"}
         ends, lost_after_s = lease.ends(Path(args["home"])), args["reconnect_s"]
         nonce = secrets.token_hex(8)
         poll = shlex.join([args["python"], *_POLL, args["lock"], args["progress"], nonce])
         poll = f"PYTHONPATH={shlex.quote(args['payload'])} {poll}"
         what, shown, last = args["what"], "", None
+        fresh, runs = started.get("stdout") == "started", args["until"] == "runs"
         queued = began = time.monotonic()
         polls, parent = 0, os.getppid()
         while time.monotonic() - began < args["limit_s"] and os.getppid() == parent:
             left = lost_after_s if ends is None else (ends - datetime.now(timezone.utc)).total_seconds()
             reconnect_s = max(0, min(lost_after_s, left))
             held, progress = self._poll(poll, nonce, reconnect_s, what, last)
-            if progress is not None and progress.state == "waiting" and time.monotonic() - queued < _QUEUE_S:
-                began = time.monotonic()
+            if progress is not None and progress.state == "waiting":
+                began = self._wait(args, progress, queued, left if ends else None) or began
             if progress is not None:
                 if progress.message not in {shown, ""} and progress.state != "failed":
-                    Display().display(f"{task_vars['inventory_hostname']} {what}: {_seen(progress)}")
                     shown = progress.message
-                    seen = Seen(what=what, message=one_line(shown), at=timestamp())
-                    with suppress(OSError):  # reports then have less
-                        write(Path(args["home"], folders.SEEN_RECORD), seen)
+                    _show(task_vars["inventory_hostname"], args, progress)
                 if progress.state == "failed":
                     raise Failed(one_line(progress.message))
-                if progress.state == "ended":
+                if progress.state == "ended" or (runs and progress.state == "running"):
+                    if runs and fresh and progress.state == "ended":
+                        raise Failed(f"{what} ended before it began at the other hosts: {one_line(shown)}")
                     changed = progress.changed or started.get("stdout") == "started"
                     return {"changed": changed, "result": progress.result}
-            last = progress or last
+                last, fresh = progress, True
             if held is False:
                 raise _killed(what, last, args["progress"])
             time.sleep(_PERIODS_S[min(polls, len(_PERIODS_S) - 1)])
             polls += 1
         where = f"read the logs beside {args['progress']} on the host."
         raise Failed(f"{what} did not end within {args['limit_s']} s.", where)
+
+    def _wait(
+        self, args: dict[str, Any], progress: Progress, since: float, left_s: float | None
+    ) -> float | None:
+        """Return the time now; None if it has waited for too long, and is followed on for its limit alone.
+
+        Raises:
+            Failed: others would wait for it; it was taken out of SLURM's queue.
+        """
+        now, late = time.monotonic(), left_s is not None and left_s < args["needs_s"]
+        if now - since < _QUEUE_S and not late:
+            return now
+        if args["until"] != "runs":
+            return None
+        run = str(Path(args["progress"]).parent)
+        cancel = command_of(args["python"], args["payload"], "rekindle.driver", "cancel", run)
+        self._low_level_execute_command(cancel)
+        why = f"SLURM gave {args['what']} no node within {now - since:.0f} s: {one_line(progress.message)}."
+        raise Failed(
+            why, "ask rekindle_slurm for what sinfo has free, or give it more time (lease_ends, budget)."
+        )
 
     def _start(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         command = {"argv": args["start"], "stdin": args["stdin"]}
@@ -109,6 +131,13 @@ class ActionModule(Action):
             return held, decode(parsed["record"].text, Progress)
         except (frames.FactsError, RecordError):
             return held, None
+
+
+def _show(host: str, args: dict[str, Any], progress: Progress) -> None:
+    Display().display(f"{host} {args['what']}: {_seen(progress)}")
+    seen = Seen(what=args["what"], message=one_line(progress.message), at=timestamp())
+    with suppress(OSError):  # reports then have less
+        write(Path(args["home"], folders.SEEN_RECORD), seen)
 
 
 def _seen(progress: Progress) -> str:

@@ -178,9 +178,7 @@ class CallbackModule(CallbackBase):
             names = [host.name for host in hosts]
             if _FEDERATE in stages:
                 groups = variables._inventory.get_groups_dict()
-                known = {host.name: variables.get_vars(play=self._play, host=host) for host in hosts}
-                queued = [name for name in known if known[name].get("rekindle_slurm")]
-                self._refuse(list(settings.of_federation(groups, queued)))
+                self._refuse(list(settings.of_federation(groups)))
             if self._ours and not names:
                 self._refuse(["No host is left to do anything for. Fix: put one in the inventory."])
             self._refuse_names(names)

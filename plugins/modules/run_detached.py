@@ -18,7 +18,14 @@ options:
   payload: {description: The payload's path on the host., type: str, required: true}
   what: {description: "Name of the work, for messages.", type: str, required: true}
   limit_s: {description: Seconds after which the work is given up., type: int, required: true}
-  follow: {description: Whether it is followed to its end., type: bool, default: true}
+  until:
+    description: >-
+      C(started) follows nothing, and C(ended) to its end. C(runs) waits until SLURM has given it nodes, at
+      most a day, and until C(needs_s) are left of the host's lease; then it leaves the queue.
+    type: str
+    choices: [started, runs, ended]
+    default: ended
+  needs_s: {description: Seconds that the work takes once it has its nodes., type: int, default: 0}
   reconnect_s:
     description: Seconds for which a host that is out of reach is awaited, at most until its lease ends.
     type: int

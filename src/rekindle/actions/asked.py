@@ -1,7 +1,7 @@
 """What a module of Rekindle's own answers on a host: its last line, a table in JSON."""
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from rekindle.records import RecordError, decodable, decode
@@ -13,9 +13,9 @@ from .clock import last_line
 _ANSWER = decodable(dict[str, Any])
 
 
-def command_of(python: str, payload: str, *module: str) -> str:
-    """Return the command that runs a module of the payload, with its arguments."""
-    return f"PYTHONPATH={shlex.quote(payload)} {shlex.join([python, '-m', *module])}"
+def command_of(python: str, payload: str, *module: str, through: Iterable[str] = ()) -> str:
+    """Return the command that runs a module of the payload, with its arguments, ``through`` another."""
+    return f"PYTHONPATH={shlex.quote(payload)} {shlex.join([*through, python, '-m', *module])}"
 
 
 def ask(

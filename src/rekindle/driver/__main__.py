@@ -1,8 +1,9 @@
-"""``python -m rekindle.driver start|restart|supervise|watch|autopsy RUN_DIR``, on the host.
+"""``python -m rekindle.driver start|restart|cancel|supervise|watch|autopsy RUN_DIR``, on the host.
 
 ``start`` reads a RunSpec from standard input, makes the run's folder, leaves a supervisor behind that
 is detached from this session, or queues one where SLURM gives nodes, and prints ``started``. Called again for
 the same run it starts nothing and prints nothing.
+``cancel`` takes a run that waits for other hosts out of SLURM's queue, or off its nodes.
 ``watch`` is what the supervisor starts on each further node of a run, and ``autopsy`` if it has to end it.
 """
 
@@ -109,6 +110,8 @@ def main() -> int:
                 print("started")
         except (BusyError, batch.SlurmError) as error:
             sys.exit(str(error))
+    elif verb == "cancel":
+        slurm.cancel(run_dir)
     elif verb == "supervise":
         with guarded(run_dir):
             supervise(run_dir)

@@ -3,16 +3,18 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
-from rekindle.host import folders, slurm
+from rekindle.host import batch, folders, slurm
 from rekindle.host.slurm import node
 from rekindle.records import RunSpec, Site, write
 from rekindle.trainer.slurm import nodes_by_rank, step, step_name
@@ -42,7 +44,7 @@ def allocated(run_dir: Path, spec: RunSpec) -> RunSpec:
     if len(nodes) != spec.slurm.nodes:
         raise AllocationError(f"SLURM gave {len(nodes)} nodes, {', '.join(nodes)}, of {spec.slurm.nodes}.")
     given = replace(spec, nodes=nodes if len(nodes) > 1 else ())
-    if any(site.gpus for site in spec.sites):
+    if any(site.gpus for site in spec.own_sites):
         given = _with_gpus(given, nodes)
     write(run_dir / folders.SPEC, given)
     return given
@@ -68,6 +70,8 @@ def _with_gpus(spec: RunSpec, nodes: tuple[str, ...]) -> RunSpec:
         by_node[node_name] = sorted(found)
 
     def on_all(site: Site) -> Site:
+        if site not in spec.own_sites:
+            return site
         wanted = [seen.index(uuid) for uuid in dict.fromkeys(site.gpus)]
         return replace(site, gpus=tuple(by_node[name][number] for name in nodes for number in wanted))
 
@@ -92,6 +96,7 @@ def _gpus(name: str) -> dict[str, str]:
 
 _LOG = "environment.log"
 _PERIOD_S = 1.0
+_LEAST_S, _CONNECT_S = 60, 5
 
 
 def have_environment(run_dir: Path, spec: RunSpec, report: Callable[[float, str], None]) -> None:
@@ -132,6 +137,31 @@ def have_environment(run_dir: Path, spec: RunSpec, report: Callable[[float, str]
     for name in nodes:
         if why := answers.get(name, f"it gave no reason: {next(reversed(lines), 'nothing')}"):
             raise AllocationError(f"{name} cannot have its environment: {why.partition(' Fix: ')[0]}")
+
+
+def await_server(spec: RunSpec, report: Callable[[float, str], None]) -> None:
+    """Wait, as a federation's site that has its node, until the server listens: others may still have none.
+
+    Args:
+        spec: what is to be run.
+        report: is called meanwhile, with the seconds so far.
+
+    Raises:
+        AllocationError: it did not listen before what is left of the allocation is the job's.
+    """
+    if spec.slurm is None or spec.participant is None:
+        return
+    at, began = (spec.participant.address, spec.participant.port), time.monotonic()
+    ends = max(_LEAST_S, spec.slurm.time_s - spec.job.limit_s - batch.NOTICE_S - _LIMIT_S)
+    while (waited := time.monotonic() - began) < ends:
+        with suppress(OSError):
+            socket.create_connection(at, timeout=_CONNECT_S).close()
+            return
+        report(waited, f"on {node(os.environ)}, before the server at {at[0]}:{at[1]} listens")
+        time.sleep(_PERIOD_S)
+    raise AllocationError(
+        f"This site had its node for {ends:.0f} s, and the server at {at[0]}:{at[1]} did not listen there."
+    )
 
 
 def local_folder(root: Path, spec: RunSpec) -> Path | None:

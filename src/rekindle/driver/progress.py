@@ -30,11 +30,12 @@ class Reporter:
         """Write what the run waits for before it starts."""
         detached.write_progress(self._path, "waiting", message, elapsed_s)
 
-    def end(self, elapsed_s: float) -> None:
-        """Write that the run has ended, and how far it came."""
+    def end(self, elapsed_s: float, why: str | None = None) -> None:
+        """Write that the run has ended, and how far it came, or else why if that is known."""
         self._read_events()
         done = self._done()
-        detached.write_progress(self._path, "ended", f"ended after {done}" if done else "ended", elapsed_s)
+        text = f"ended after {done}" if done else why or "ended"
+        detached.write_progress(self._path, "ended", text, elapsed_s)
 
     def _read_events(self) -> None:
         for path in files.found(self._run_dir, folders.EVENTS):

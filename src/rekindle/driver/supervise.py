@@ -16,7 +16,7 @@ from rekindle.judge import judge
 from rekindle.records import Ended, Ladder, RunSpec, timestamp, write
 from rekindle.records.folders import spec_in
 
-from .allocation import AllocationError, allocated, have_environment, local_folder
+from .allocation import AllocationError, allocated, await_server, have_environment, local_folder
 from .assigned import Assigned, refused
 from .autopsy import autopsy
 from .clock import Clock
@@ -86,6 +86,7 @@ def supervise(run_dir: Path) -> None:
         spec = allocated(run_dir, spec)
         with _interruptible():
             have_environment(run_dir, spec, reporter.wait)
+            await_server(spec, reporter.report)
         started, clock = datetime.now(timezone.utc), time.monotonic()
         environ = environment(run_dir, spec)
         running = Clock(run_dir if spec.slurm else None)
@@ -112,7 +113,7 @@ def supervise(run_dir: Path) -> None:
     )
     write(run_dir / folders.ENDED, ended)
     if spec.participant:  # the run of all hosts is judged where they are together
-        reporter.end(duration)
+        reporter.end(duration, end.message)
         return
     verdict = judge(run_dir)
     write(run_dir / folders.VERDICT, verdict)

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rekindle.gpus.usable import usable_gpus
-from rekindle.host import folders
+from rekindle.host import batch, folders
 from rekindle.jobs.placement import NoRunError, Unplaceable
 from rekindle.jobs.prepare import hardware
 from rekindle.records import (
@@ -105,9 +105,15 @@ class Members:
         return Site(name=self.kits[name].participant, ranks=ranks, gpus=gpus, node=name)
 
     def hardware(self) -> dict[str, str]:
-        """Return what each host's GPUs run on, which all hosts have as an input: ``gpu-1 boot`` …"""
+        """Return what each host's GPUs run on, and what it asks SLURM for: ``gpu-1 boot`` …
+
+        All hosts have it as an input.
+        """
         hosts = [host_in(self.results / name) for name in self.hosts]
         of_hosts = {host.host: hardware(host, {gpu.uuid for gpu in usable_gpus(host)}) for host in hosts}
+        for host in hosts:
+            if host.slurm:
+                of_hosts[host.host]["slurm"] = " ".join(batch.options(to_builtins(host.slurm)))
         return {f"{host} {what}": text for host, of in of_hosts.items() for what, text in of.items()}
 
     def participant(self, host: str) -> Participant:
@@ -123,6 +129,7 @@ class Members:
             user=kit.user if kit.role == "server" else None,
             address=served.address,
             port=served.port,
+            scheme=served.scheme,
             sites=names,
             min_sites=self.least,
             environ=carried.environ,
@@ -169,9 +176,12 @@ def common(spec: RunSpec, payload: str) -> tuple[str, RunSpec]:
         cache=None,
         cross_device_ops=None,
         participant=None,
+        slurm=None,
+        job=replace(spec.job, limit_s=spec.job.expected_s),  # what a host's lease or allocation leaves of it
     )
-    least = spec.participant.min_sites if spec.participant else 0
-    text = msgspec.json.encode(to_builtins(shared)) + f"{payload} {least}".encode()
+    text = msgspec.json.encode(to_builtins(shared)) + payload.encode()
+    if spec.participant:
+        text += f" {spec.participant.min_sites} {spec.participant.scheme}".encode()
     return f"{spec.job.name}-{hashlib.sha256(text).hexdigest()[:12]}", shared
 
 

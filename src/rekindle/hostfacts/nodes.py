@@ -46,6 +46,12 @@ def record(frames: Frames, host: str, root: str) -> HostRecord:
         raise FactsError(f"The host's answer is invalid: {error}.", "do not trust that host.") from None
 
 
+def of_node(wanted: Slurm, what: str, *more: str) -> list[str]:
+    """Return the srun by which a command runs for a short time on one node of those that are wanted."""
+    asked = batch.options({**to_builtins(wanted), "time": _ASKING})
+    return ["srun", "--quiet", "--nodes=1", "--ntasks=1", f"--job-name=rekindle-{what}", *asked, *more]
+
+
 class Nodes:
     """The nodes that a login node's runs may get."""
 
@@ -61,7 +67,7 @@ class Nodes:
         """
         with self._marked(place) as mark:
             try:
-                frames = self._inspect(to_builtins(wanted), mark, f"--immediate={_PATIENCE_S}")
+                frames = self._inspect(wanted, mark, f"--immediate={_PATIENCE_S}")
             except FactsError as error:
                 raise FactsError(
                     f"SLURM gives {self._login.host} no node to inspect: {error.message.rstrip('.')}.",
@@ -84,9 +90,7 @@ class Nodes:
             name = cluster.first(fit[0].nodes) if fit else ""
             if not name:
                 continue
-            asked = to_builtins(wanted)
-            if "gpu" not in (fit[0].gres or ""):
-                asked = {**asked, "gpus_per_node": 0}
+            asked = wanted if "gpu" in (fit[0].gres or "") else replace(wanted, gpus_per_node=0)
             with self._marked(place) as mark:
                 try:
                     now = (f"--nodelist={name}", f"--immediate={_PATIENCE_OF_OTHERS_S}")
@@ -99,10 +103,8 @@ class Nodes:
                 yield name, f"{place} is not the same folder on {name}."
             yield name, replace(seen, slurm=wanted)
 
-    def _inspect(self, asked: dict[str, Any], mark: str, *more: str) -> Frames:
-        srun = ["srun", "--quiet", "--nodes=1", "--ntasks=1", "--job-name=rekindle-preflight"]
-        srun += [*batch.options({**asked, "time": _ASKING}), *more]
-        through = ["env", f"REKINDLE_MARK={mark}", *srun]
+    def _inspect(self, wanted: Slurm, mark: str, *more: str) -> Frames:
+        through = ["env", f"REKINDLE_MARK={mark}", *of_node(wanted, "preflight", *more)]
         return ask(self._execute, self._root, self._tmpdir, through=through)
 
     @contextmanager

@@ -79,6 +79,8 @@ class Participant(Record, kw_only=True, frozen=True):
     address: Text
     """Of the server, as sites reach it."""
     port: Integer
+    scheme: Text = "tcp"
+    """What NVFlare talks over."""
     sites: Few[Text]
     min_sites: Integer
     """As many have to take part in every round."""

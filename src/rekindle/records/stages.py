@@ -126,6 +126,8 @@ class KitRecord(Record, kw_only=True, frozen=True):
     address: Text
     """Of the server, as sites reach it."""
     port: Integer
+    scheme: Text = "tcp"
+    """What NVFlare talks over."""
 
 
 class MemberRecord(Record, kw_only=True, frozen=True):

@@ -34,7 +34,7 @@ from rekindle.records.folders import clock_in, ended_in, spec_in
 
 from . import state
 from .gather import placed_in
-from .received import put_clock, put_seal, set_aside
+from .received import given, put_clock, put_seal, set_aside
 
 _PARTS = ".parts"
 _REASONS = ("hung", "limit", "interrupted", "finished")
@@ -75,7 +75,7 @@ def join(results: Path, job: str, hosts: list[str]) -> VerdictRecord:
     nonce = records[hosts[0]].spec.nonce  # another's are of an earlier run, in which that host took part
     placed = {host: record for host, record in records.items() if record.spec.nonce == nonce}
     sent = {host: record.spec for host, record in placed.items()}
-    dest, spec = results / folders.FEDERATIONS / job, together(sent)
+    dest = results / folders.FEDERATIONS / job
     first = placed[hosts[0]]
     code = results / "payload" / Path(first.payload).name
     try:
@@ -84,6 +84,10 @@ def join(results: Path, job: str, hosts: list[str]) -> VerdictRecord:
                 part = part_of(results, job, host)
                 if part.is_dir():
                     shutil.move(part, new / host)
+            sent = {host: _as_given(wanted, new / host) for host, wanted in sent.items()}
+            spec = together(sent)
+            for host in placed:
+                if (new / host).is_dir():
                     _lay(new, host, spec)
             shutil.rmtree(part_of(results, job, "").parent / f"{job}{_PARTS}", ignore_errors=True)
             write(new / folders.SPEC, spec)
@@ -98,22 +102,31 @@ def join(results: Path, job: str, hosts: list[str]) -> VerdictRecord:
     except OSError as error:
         message = f"{error.filename or dest} cannot be written: {error.strerror}."
         raise RecordError(message, "make it writable, with room.") from None
-    name, shared = common(sent[hosts[0]], Path(first.payload).name)
+    name, shared = common(first.spec, Path(first.payload).name)
     kept = state.note(name, replace(shared, nonce=spec.nonce), verdict.verdict, verdict.started)
     record = PlacedRecord(run=name, payload=first.payload, spec=spec, at=first.at, kept=kept)
     write(placed_in(dest.parent, job), record)
     return verdict
 
 
+def _as_given(sent: RunSpec, part: Path) -> RunSpec:
+    """Return what a host was sent, with the GPUs that SLURM gave it there."""
+    with suppress(RecordError):
+        return given(sent, spec_in(part))
+    return sent
+
+
 def together(sent: Mapping[str, RunSpec]) -> RunSpec:
     """Return the spec of the run of all hosts from what each was sent, the server's first."""
     first = next(iter(sent.values()))
+    own = {site.name: site for spec in sent.values() for site in spec.own_sites}
     clocks = [spec.clock for spec in sent.values() if spec.clock]
     asked = min((clock.asked for clock in clocks if clock.asked), default=None)
     return replace(
         first,
         host=folders.FEDERATIONS,
         nodes=tuple(sent),
+        sites=tuple(own.get(site.name, site) for site in first.sites),
         gpus=tuple(chain.from_iterable(spec.gpus for spec in sent.values())),
         clock=Clock(offset_s=0.0, error_s=max((clock.error_s for clock in clocks), default=0.0), asked=asked),
     )
@@ -167,12 +180,14 @@ def _ended(run: Path, hosts: list[str]) -> Ended:
     last = max(starts[host] + timedelta(seconds=ended.duration_s) for host, ended in ends.items())
     worst = min(ends, key=lambda host: _REASONS.index(ends[host].reason))
     message = ends[worst].message
+    waited = [ended.waited_s for ended in ends.values() if ended.waited_s is not None]
     return replace(
         ends[hosts[0]],
         started=timestamp(began.astimezone(timezone.utc)),
         duration_s=round((last - began).total_seconds(), 2),
         reason=ends[worst].reason,
         message=f"{worst}: {message}" if message else None,
+        waited_s=max(waited, default=None),
     )
 
 

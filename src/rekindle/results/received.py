@@ -57,7 +57,7 @@ def judge_received(folder: Path, sent: RunSpec) -> VerdictRecord:
     try:
         returned = spec_in(folder)
         # A lease's end shortens the limit of what another playbook may have started with more time.
-        spec = _given(replace(sent, job=replace(sent.job, limit_s=returned.job.limit_s)), returned)
+        spec = given(replace(sent, job=replace(sent.job, limit_s=returned.job.limit_s)), returned)
         verdict = judge(folder, spec)
     except RecordError as error:
         cause = f"The host's files are not a run of {sent.job.name}: {error.message}"
@@ -68,8 +68,11 @@ def judge_received(folder: Path, sent: RunSpec) -> VerdictRecord:
     return replace(verdict, verdict="UNPROVEN", cause=_difference(spec, returned), remedy=_RUN_AGAIN)
 
 
-def _given(sent: RunSpec, returned: RunSpec) -> RunSpec:
-    """Return ``sent`` with the nodes and GPUs that SLURM gave, if they fit the request and the plan."""
+def given(sent: RunSpec, returned: RunSpec) -> RunSpec:
+    """Return ``sent`` with the nodes and GPUs that SLURM gave, if they fit the request and the plan.
+
+    Of a federation's sites they are those of the host's own alone.
+    """
     if sent.slurm is None or len(returned.nodes) != (sent.slurm.nodes if sent.slurm.nodes > 1 else 0):
         return sent
     asked = [(site.name, site.ranks, bool(site.gpus)) for site in sent.sites]
@@ -78,7 +81,9 @@ def _given(sent: RunSpec, returned: RunSpec) -> RunSpec:
     kinds = {(gpu.name, gpu.memory_mib) for gpu in sent.gpus}
     if {(gpu.name, gpu.memory_mib) for gpu in returned.gpus} != kinds:
         return sent
-    return replace(sent, nodes=returned.nodes, sites=returned.sites, gpus=returned.gpus)
+    both = zip(sent.sites, returned.sites, strict=True)
+    sites = tuple(replace(site, gpus=now.gpus) if site in sent.own_sites else site for site, now in both)
+    return replace(sent, nodes=returned.nodes, sites=sites, gpus=returned.gpus)
 
 
 def keep(

@@ -1,18 +1,13 @@
 """Mistakes in the inventory's groups of a federation."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 SERVER, SITES = "flare_server", "flare_sites"
 
 
-def of_federation(groups: Mapping[str, Sequence[str]], slurm: Collection[str] = ()) -> Iterator[str]:
-    """Yield a sentence for each mistake in the hosts of a federation.
-
-    Args:
-        groups: names of hosts by group.
-        slurm: hosts whose jobs run in allocations of SLURM.
-    """
+def of_federation(groups: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield a sentence for each mistake in the hosts of a federation: names of hosts by group."""
     servers, sites = groups.get(SERVER, ()), groups.get(SITES, ())
     if len(servers) != 1:
         has = f"has {', '.join(servers)}" if servers else "has no host"
@@ -21,11 +16,6 @@ def of_federation(groups: Mapping[str, Sequence[str]], slurm: Collection[str] = 
         yield f"The group {SITES} has no host, and a federation has sites. Fix: put the sites' hosts into it."
     for host in sorted({*servers} & {*sites}):
         yield f"{host} is in {SERVER} and in {SITES}. Fix: take it out of one, or lease another host."
-    for host in sorted({*servers, *sites} & {*slurm}):
-        yield (
-            f"{host} has rekindle_slurm, and a federation's jobs run in no allocation. "
-            "Fix: prove its jobs by site.yml, and take it out of the federation."
-        )
     names: dict[str, str] = {}
     for host in sites:
         if (other := names.setdefault(participant(host), host)) != host:

@@ -19,6 +19,7 @@ from rekindle.records.plan import FRAMEWORKS
 from rekindle.solver.catalogue import builds
 
 from . import of_jobs
+from .groups import SERVER, SITES
 from .names import PREFIX, SHORT, content, instead, is_folder, misnamed, near
 from .values import Settings, Unknown, shown
 
@@ -67,7 +68,8 @@ def mistakes(
             except Complaint as mistake:
                 found.append(mistake)
     lists = ("rekindle_federation_jobs", "rekindle_jobs") if "federate" in stages else ("rekindle_jobs",)
-    settings = Settings(typed, called, jobs, lists)
+    groups = {SERVER, SITES} & {*variables.get("group_names", ())} if "federate" in stages else ()
+    settings = Settings(typed, called, jobs, lists, frozenset(groups))
     checks = [
         _places,
         _free_space,
@@ -239,3 +241,22 @@ def _slurm(settings: Settings) -> Iterator[Complaint]:
         if is_ours(option):
             message = f"{name} has {option} in extra, which each batch script sets itself."
             yield Complaint(message, "leave it out; settings that you may choose have their own keys there.")
+    yield from _in_federation(settings, wanted)
+
+
+def _in_federation(settings: Settings, wanted: Slurm) -> Iterator[Complaint]:
+    if SERVER in settings.groups:
+        message = "rekindle_slurm is set for a federation's server, whose address sites have to know."
+        yield Complaint(message, "name another host as the server; a site may be a login node.")
+    elif SITES in settings.groups:
+        if wanted.nodes > 1:
+            message = f"rekindle_slurm asks for {wanted.nodes} nodes, and a federation's site is on one."
+            yield Complaint(message, "ask for nodes: 1.")
+        if wanted.local_disk:
+            message = (
+                "rekindle_slurm has local_disk, and the login node makes a certificate by an environment."
+            )
+            yield Complaint(message, "leave local_disk out.")
+        if settings.values.get("rekindle_federation_keep"):
+            message = "rekindle_federation_keep is true, and rekindle_slurm gives nodes to jobs alone."
+            yield Complaint(message, "leave one of the two out.")

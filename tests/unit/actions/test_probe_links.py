@@ -3,9 +3,11 @@
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from rekindle.host import folders
-from rekindle.records.folders import link_in
+from rekindle.records import Slurm, write
+from rekindle.records.folders import host_in, link_in
 
 GOOD = {
     "rtt_s": 0.053,
@@ -42,6 +44,19 @@ def test_a_probe_leaves_a_record(task, home):
     link = link_in(home)
     assert (link.host, link.address, link.port, link.up_bit_s) == ("gpu-1", "server", 8102, 1e7)
     assert commands[0].startswith("PYTHONPATH=/r/p.zip /e/python -m rekindle.reach probe '{")
+
+
+def test_a_site_on_slurm_tries_the_way_from_a_node(task, home):
+    asked = Slurm(partition="gpu", gpus_per_node=2, time="02:00:00", extra=("--exclusive",))
+    write(home / folders.HOST_RECORD, replace(host_in(home), slurm=asked))
+    (_, (probe,)), (_, (listen,)) = task("probe", json.dumps(GOOD)), task("listen", "{}")
+    words = "--quiet --nodes=1 --ntasks=1 --job-name=rekindle-reach --partition=gpu --time=00:03:00"
+    more = "--gpus-per-node=2 --exclusive --immediate=120 /e/python -m rekindle.reach probe "
+    assert probe.startswith(f"PYTHONPATH=/r/p.zip srun {words} {more}")
+    assert "srun" not in listen
+    refused, _ = task("probe", "", "srun: error: Unable to allocate resources: Job allocation is revoked\n")
+    assert "Unable to allocate resources" in refused["msg"]
+    assert refused["msg"].endswith("and whether sinfo has a free one.")
 
 
 def test_listener_begins_and_ends_in_the_folder_of_its_port(task):

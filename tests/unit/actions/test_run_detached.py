@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -184,6 +184,34 @@ def test_a_queue_is_not_waited_in_for_ever(follow, host, tmp_path, clock, monkey
     with writer(tmp_path, "waiting"):
         assert follow(limit_s=150)[0]["msg"].startswith("toy did not end within 150 s. ")
     assert host.asked == 4
+
+
+@pytest.mark.parametrize(("state", "looks"), [("running", 3), ("ended", 1)])
+def test_until_it_runs_is_until_it_has_its_nodes_or_had_ended_before(follow, host, tmp_path, state, looks):
+    host.before = lambda asked: tell(tmp_path, "waiting" if asked < looks else state)
+    with writer(tmp_path):
+        assert (follow(until="runs")[0]["changed"], host.asked) == (False, looks)
+
+
+@pytest.mark.parametrize("before", ["printed", "seen"])
+def test_what_ends_before_others_began_is_a_failure(follow, host, tmp_path, before):
+    host.start["stdout"], ends = ("started", 1) if before == "printed" else ("", 3)
+    host.before = lambda asked: tell(tmp_path, "ended" if asked == ends else "waiting")
+    with writer(tmp_path):
+        message = follow(until="runs")[0]["msg"]
+    assert message == "toy ended before it began at the other hosts: round 2/3, loss 0.05"
+
+
+@pytest.mark.parametrize("left_s", [1000, 50])
+def test_a_queue_that_gives_no_node_in_time_is_left(golden, follow, host, tmp_path, left_s):
+    follow.module._QUEUE_S = 0.1 if left_s == 1000 else 60
+    ends = datetime.now(timezone.utc) + timedelta(seconds=left_s)
+    lease.keep(tmp_path, "somewhere", datetime.now(timezone.utc), ends)
+    execute, commands = host.execute, []
+    host.execute = lambda command: commands.append(command) or execute(command)
+    with writer(tmp_path, "waiting"):
+        golden(follow(until="runs", needs_s=100)[0]["msg"])
+    assert commands[-1].endswith(f" cancel {tmp_path}")
 
 
 def away(asked):

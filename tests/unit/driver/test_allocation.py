@@ -1,12 +1,15 @@
 """A run's SLURM allocation: this node first, and GPUs in the places of those that were seen."""
 
 import shlex
+import socket
+from itertools import count
 
 import msgspec
 import pytest
 
-from rekindle.driver.allocation import AllocationError, allocated
-from rekindle.records import GivenGpu, RunSpec, Site, Slurm, read
+from rekindle.driver import allocation as module
+from rekindle.driver.allocation import AllocationError, allocated, await_server
+from rekindle.records import GivenGpu, Participant, RunSpec, Site, Slurm, read
 
 
 @pytest.fixture
@@ -89,3 +92,48 @@ def test_an_scontrol_that_does_not_answer_is_one_sentence(tmp_path, spec, alloca
     monkeypatch.setattr("rekindle.trainer.slurm._LIMIT_S", 0.2)
     with pytest.raises(AllocationError, match=r"^scontrol does not report .* timed out"):
         allocated(tmp_path, spec)
+
+
+@pytest.fixture
+def site(spec):
+    """Return what the login node is sent as a site of a federation, beside another host."""
+    mine = Participant(
+        role="site", name="gpu", kit="/kit", address="127.0.0.1", port=8002, sites=("gpu", "b"), min_sites=2
+    )
+    sites = (
+        Site(name="gpu", ranks=2, gpus=("seen-b", "seen-a"), node="gpu"),
+        Site(name="b", ranks=1, gpus=("of-b",), node="b"),
+    )
+    slurm = msgspec.structs.replace(spec.slurm, nodes=1)
+    return msgspec.structs.replace(spec, host="gpu", sites=sites, slurm=slurm, participant=mine)
+
+
+def test_a_federation_s_site_has_its_node_s_gpus_and_others_keep_theirs(tmp_path, site, allocation):
+    allocation.set("scontrol", "n9\n")
+    gives(allocation, n9="9-a 9-b", n10="")
+    given = allocated(tmp_path, site)
+    assert [site.gpus for site in given.sites] == [("9-b", "9-a"), ("of-b",)]
+    assert (given.nodes, given.gpus_on(given.here)) == ((), {"9-a", "9-b"})
+
+
+def test_a_site_keeps_its_node_until_the_server_listens(site, monkeypatch):
+    monkeypatch.setattr(module.time, "sleep", lambda seconds: server.listen())
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        mine = msgspec.structs.replace(site.participant, port=server.getsockname()[1])
+        said = []
+        await_server(msgspec.structs.replace(site, participant=mine), lambda s, text: said.append(text))
+    assert len(said) == 1
+    await_server(msgspec.structs.replace(site, slurm=None), None)
+    await_server(msgspec.structs.replace(site, participant=None), None)
+
+
+def test_a_server_that_never_listens_is_one_sentence(golden, site, monkeypatch):
+    clock = count(0, 60)
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(module.time, "sleep", lambda seconds: None)
+    mine = msgspec.structs.replace(site.participant, port=1)
+    short = msgspec.structs.replace(site.job, limit_s=600)
+    with pytest.raises(AllocationError) as refused:
+        await_server(msgspec.structs.replace(site, participant=mine, job=short), lambda s, text: None)
+    golden(str(refused.value))

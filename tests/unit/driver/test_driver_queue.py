@@ -68,6 +68,12 @@ def supervised(run, environ):
     return read(run / "spec.json", RunSpec), read(run / "ended.json", Ended)
 
 
+def test_a_run_that_other_hosts_do_not_begin_leaves_the_queue(queued, queue):
+    command = [sys.executable, "-m", "rekindle.driver", "cancel", str(queued[0])]
+    subprocess.run(command, check=True)
+    assert queue.asked("scancel") == ["77"]
+
+
 def test_the_job_knows_of_all_nodes_that_were_given(queued, tmp_path):
     run, _ = queued
     spec, ended = supervised(run, stand_in(tmp_path / "slurm", "n9", ("n10", "n9")))

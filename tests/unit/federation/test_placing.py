@@ -5,9 +5,14 @@ from msgspec.structs import replace
 from report_folders import HOST
 
 from rekindle.federation.placing import Members, common
-from rekindle.records import RunSpec, Site, read, write
+from rekindle.records import Participant, RunSpec, Site, Slurm, read, write
 
 SITES = tuple(Site(name=f"site-{name}", ranks=1, gpus=(), node=name) for name in ("cpu", "gpu-1", "gpu-2"))
+
+KIT = {
+    **{"role": "site", "name": "site-cpu", "kit": "/kit", "address": "192.0.2.1", "port": 8002},
+    **{"sites": tuple(site.name for site in SITES), "min_sites": 3},
+}
 
 
 @pytest.fixture
@@ -15,13 +20,17 @@ def sent(tmp_path, recordings):
     """Return what a federation of a CPU and two GPU hosts is sent, once one of them has another ``boot``."""
     spec = read(next(recordings.glob("runs/*/spec.json")), RunSpec)
 
-    def of(boot):
+    def of(boot, slurm=None, scheme="tcp", limit_s=600):
         hosts = {"cpu": replace(HOST, gpus=(), driver=None), "gpu-1": HOST, "gpu-2": replace(HOST, boot=boot)}
         for name, host in hosts.items():
-            write(tmp_path / name / "host.json", replace(host, host=name))
+            asked = slurm if name == "gpu-1" else None
+            write(tmp_path / name / "host.json", replace(host, host=name, slurm=asked))
         members = Members(tmp_path, "server", [*hosts], {*hosts}, 0)
         versions = {"nvflare": "2.7.3", "python": "3.12.3"}
-        return replace(spec, sites=SITES, versions={**versions, **members.hardware()})
+        mine = Participant(**KIT, scheme=scheme)
+        job = replace(spec.job, limit_s=limit_s)
+        versions |= members.hardware()
+        return replace(spec, sites=SITES, versions=versions, slurm=slurm, participant=mine, job=job)
 
     return of
 
@@ -34,3 +43,15 @@ def test_all_hosts_run_again_if_one_was_rebooted(sent):
         **{"nvflare": "2.7.3", "gpu-1 driver": driver},
         **{"gpu-2 driver": driver, "gpu-2 boot": "a"},
     }
+
+
+def test_what_was_proven_over_tcp_does_not_stand_for_grpc(sent):
+    assert common(sent("a"), "payload")[0] != common(sent("a", scheme="grpc"), "payload")[0]
+
+
+def test_a_site_in_an_allocation_has_the_run_of_those_that_are_in_none(sent):
+    asked = Slurm(partition="gpu", time="02:00:00")
+    of_slurm, shared = common(sent("a", asked, limit_s=300), "payload")
+    elsewhere = replace(sent("a", asked), slurm=None)
+    assert of_slurm == common(elsewhere, "payload")[0] != common(sent("a"), "payload")[0]
+    assert shared.versions["gpu-1 slurm"] == "--partition=gpu --time=02:00:00"

@@ -25,8 +25,3 @@ def test_a_mistake_is_one_sentence(change, message):
     (sentence,) = of_federation(ONE | change)
     assert sentence.startswith(message)
     assert " Fix: " in sentence
-
-
-def test_a_login_node_of_slurm_is_no_site():
-    (sentence,) = of_federation(ONE, slurm=["gpu-2", "elsewhere"])
-    assert sentence.startswith("gpu-2 has rekindle_slurm, and a federation's jobs run in no allocation. Fix:")

@@ -196,6 +196,15 @@ def test_a_wheelhouse_is_held_to_being_one_where_anything_is_built(golden, tmp_p
     assert complaints(values, "environments") == []
 
 
+def test_a_login_node_is_held_to_what_it_is_in_the_federation_of_a_play_of_one():
+    asked = {"partition": "gpu", "nodes": 2, "time": "01:00:00"}
+    values = {"rekindle_slurm": asked, "rekindle_federation_jobs": ["pt_ddp"]}
+    for group, mistaken in (("flare_sites", True), ("flare_server", True), ("others", False)):
+        site = {"variables": {"group_names": [group]}}
+        assert names(values, "federate", **site) == ["rekindle_slurm"] * mistaken
+        assert names(values, "validate", **site) == []
+
+
 def test_the_end_of_a_lease_is_held_to_what_it_reads_alone():
     values = {"rekindle_jobs": [], "rekindle_pins": 5, "rekindle_capsule": "/nowhere"}
     assert len(complaints(values)) == 3

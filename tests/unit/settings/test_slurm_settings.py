@@ -3,6 +3,7 @@
 import pytest
 import yaml
 
+from rekindle.settings.groups import SERVER, SITES
 from rekindle.settings.mistakes import _slurm
 from rekindle.settings.values import Settings
 
@@ -10,9 +11,10 @@ NAME = "rekindle_slurm"
 GOOD = "partition: gpu, time: '02:00:00'"
 
 
-def complaints(text):
-    """Return the complaints about the setting, as an inventory has it."""
-    return [str(mistake) for mistake in _slurm(Settings({NAME: yaml.safe_load(f"{{{text}}}")}, (), ()))]
+def complaints(text, *groups, **more):
+    """Return the complaints about the setting, as an inventory has it; of a host in a federation's groups."""
+    values = {NAME: yaml.safe_load(f"{{{text}}}"), **more}
+    return [str(mistake) for mistake in _slurm(Settings(values, (), (), groups=frozenset(groups)))]
 
 
 def test_what_can_be_asked_for_is_no_mistake():
@@ -49,3 +51,18 @@ def test_an_option_that_a_script_sets_itself_is_refused():
     for option in options.split():
         (line,) = complaints(f"{GOOD}, extra: ['--exclusive', '{option}']")
         assert line.startswith(f"{NAME} has {option} in extra, which each batch script sets itself.")
+
+
+def test_a_login_node_is_a_site_of_a_federation_with_one_node_and_never_its_server(golden):
+    lines = []
+    assert complaints(GOOD, SITES) == []
+    for group, text, more in (
+        (SERVER, GOOD, {}),
+        (SITES, f"{GOOD}, nodes: 2", {}),
+        (SITES, f"{GOOD}, local_disk: /local", {}),
+        (SITES, GOOD, {"rekindle_federation_keep": True}),
+    ):
+        assert complaints(text, **more) == []
+        (line,) = complaints(text, group, **more)
+        lines.append(line)
+    golden(*lines)

@@ -1,0 +1,23 @@
+"""The run of a federation's hosts: what SLURM gave one of them."""
+
+from msgspec.structs import replace
+
+from rekindle.records import GivenGpu, RunSpec, Site, Slurm, read
+from rekindle.results import federated, received
+
+
+def _sites(**gpus):
+    return tuple(Site(name=name, ranks=1, gpus=(gpu,), node=name) for name, gpu in gpus.items())
+
+
+def test_a_site_has_the_gpus_that_slurm_gave_it_and_speaks_for_no_other(recordings):
+    spec = read(recordings / "runs/pt_ddp-cpu-2/spec.json", RunSpec)
+    seen = GivenGpu(uuid="seen", index=0, name="H200", memory_mib=143771)
+    asked = Slurm(partition="gpu", gpus_per_node=1, time="01:00:00")
+    sent = replace(spec, host="a", slurm=asked, gpus=(seen,), sites=_sites(a="seen", b="other"))
+    returned = replace(sent, gpus=(replace(seen, uuid="given"),), sites=_sites(a="given", b="forged"))
+    assert received.given(sent, returned).sites == _sites(a="given", b="other")
+    given = {"a": received.given(sent, returned), "b": replace(sent, host="b", slurm=None, gpus=())}
+    server = replace(sent, host="s", slurm=None, gpus=())
+    joined = federated.together({"s": server, **given})
+    assert (joined.sites, [gpu.uuid for gpu in joined.gpus]) == (_sites(a="given", b="other"), ["given"])
