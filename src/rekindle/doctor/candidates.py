@@ -17,8 +17,8 @@ from .subjects import Subject, subject
 from .texts import Text
 
 _WORDS, WEAK = 4, 3
-_TELLING = 15
-"""Letters of words that say what goes wrong even where others of their row do not."""
+_SPECIFIC = 15
+"""Letters of words that name a fault even where others of their row do not."""
 _VARIED: tuple[Layer, ...] = ("job", "framework")
 """Layers of which anything can be said, in words that others use too."""
 _LEAD = re.compile(
@@ -114,12 +114,12 @@ def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candida
     root = next(filter(_names_cause, causes), next(iter(causes), None))
     if root is None or _is_known(root.text):
         return []
-    about = subject(root.said)
-    layer = exceptions.layer(root.kind, root.said.partition(": ")[2], root.packages)
+    about = subject(root.full_text)
+    layer = exceptions.layer(root.kind, root.full_text.partition(": ")[2], root.packages)
     ours = about and about.row.layer == layer and not about.row.weak
     last = chain[-1]
     more = f", then {last.text}" if last is not root and not last.reports else ""
-    raised = f"{one_line(root.said if ours else root.text, 90 if more else 300)} at {root.place}{more}"
+    raised = f"{one_line(root.full_text if ours else root.text, 90 if more else 300)} at {root.place}{more}"
     remedy = about.row.remedy if about and ours else f"Correct what raises at {root.place}."
     rank: Rank = "symptom" if about and about.row.rank in ("symptom", "echo") else "cause"
     number = text.line(root.at)
@@ -144,7 +144,7 @@ def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candida
 
 def _names_cause(raised: exceptions.Raised) -> bool:
     """Whether the words of an exception say what goes wrong."""
-    about = subject(raised.said)
+    about = subject(raised.full_text)
     return about is not None and about.row.rank == "cause" and not about.row.weak
 
 
@@ -179,7 +179,7 @@ def _single(text: Text, line: Line, settled: set[str], following: list[Line]) ->
     if rank == "echo" and (ansible or (about and not line.benign and _goes_on(message, about))):
         rank, layer = "symptom", producer(line.printed) or layer
     doubts, agrees = WEAK, False
-    if about and (not about.row.weak or about.length >= _TELLING or _by(line) == about.row.layer):
+    if about and (not about.row.weak or about.length >= _SPECIFIC or _by(line) == about.row.layer):
         other = _by(line) not in (None, "NVFlare", layer)
         doubts, agrees = about.short + (layer in _VARIED) + other, about.agrees or about.row.weak
     elif _by(line) == "NVFlare" and (about is None or _RAISED.search(message)):
@@ -226,6 +226,6 @@ def _kind(text: Text, line: Line, about: Subject | None) -> tuple[Layer, Rank]:
     by = _by(line)
     if (about is None and failed_task(line.text)) or (by is None and _SLURM_DAEMON.search(line.printed)):
         by = "host"
-    if not (about and about.length >= _TELLING):
+    if not (about and about.length >= _SPECIFIC):
         by = by or _frame(text, line.number)
     return by or (about.row.layer if about else "job"), (about.row.rank if about else "symptom")

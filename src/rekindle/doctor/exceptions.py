@@ -67,11 +67,11 @@ class Raised(NamedTuple):
     """Where it is named."""
     end: int
     more: str = ""
-    """Lines with which its message goes on."""
+    """Further lines of its message."""
 
     @property
-    def said(self) -> str:
-        """Its text; with the lines after it where that says little of what goes wrong."""
+    def full_text(self) -> str:
+        """Its text, with the lines after it where the text alone is vague."""
         about = subject(self.text) if self.more else None
         return self.text if about and not about.row.weak else f"{self.text} {self.more}".rstrip()
 
@@ -129,8 +129,8 @@ def _raised(match: re.Match[str]) -> Raised:
     if details := _DETAILS.match(match.string, match.end()):
         message = f"{details[1]}: {details[2]}"
     more = _MORE.match(match.string, match.end())
-    said = " ".join(more[0].split()) if more else ""
-    return Raised(match["kind"], message, place, packages, match.start(), match.start("kind"), end, said)
+    further = " ".join(more[0].split()) if more else ""
+    return Raised(match["kind"], message, place, packages, match.start(), match.start("kind"), end, further)
 
 
 def _package(file: str) -> str:

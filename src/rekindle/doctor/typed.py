@@ -141,8 +141,8 @@ def _promoted(candidates: list[Candidate]) -> list[Candidate]:
 
 def _order(one: Candidate) -> tuple[int, bool, int, int]:
     ranks: tuple[Rank, ...] = ("cause", "symptom", "guess", "echo")
-    says_less = 2 * one.weak + one.vague if one.rank == "cause" else one.weak
-    return ranks.index(one.rank), not one.lasts, says_less, one.number
+    vagueness = 2 * one.weak + one.vague if one.rank == "cause" else one.weak
+    return ranks.index(one.rank), not one.lasts, vagueness, one.number
 
 
 def _naming(root: Candidate, ranked: list[Candidate]) -> Candidate:
