@@ -37,7 +37,7 @@ units: all
 
 # Everything else: faults, mutations, attacks, the other jobs on CPU and, as root, real hosts.
 long: all
-	pytest -n 4 --ways 1 --every 8 --durations 20 --durations-min 60 tests/faults tests/honest tests/lies tests/hosts tests/mutations tests/site --ignore tests/site/test_site.py
+	pytest -n 3 --ways 1 --every 8 --durations 20 --durations-min 60 tests/faults tests/honest tests/lies tests/hosts tests/mutations tests/site --ignore tests/site/test_site.py
 
 # Every fault of tests/faults, and a table of what came of each; results/faults.json has the same.
 faults: all

@@ -60,7 +60,7 @@ LIES = (
         ),
     ),
     digits(
-        "its_own_workflow_aggregates_nothing",
+        "own_workflow_keeps_nothing",
         "global_model_changes",
         "Sites got the same model in every round",
         *own_workflow(),

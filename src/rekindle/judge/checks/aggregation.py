@@ -108,14 +108,6 @@ def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
         yield fails(f"{message} (correlation {beside[0].event.alike:.3f}).", beside[0])
 
 
-@check("example", unless=_no_weights)
-def global_model_changes(run: Run) -> Iterator[Result]:
-    """The model that sites get is not the same in every round."""
-    rounds = {line.event.round for line in run.models_sent if line.event.sent}
-    if len(rounds) > 1 and len({line.event.sent for line in run.models_sent}) == 1:
-        yield fails("Sites got the same model in every round: no result counted.", run.models_sent[-1])
-
-
 def _by_chance(correlation: float | None, event: TaskEvent) -> bool:
     return correlation is not None and abs(correlation) <= _CHANCE / math.sqrt(max(event.values, 1))
 
@@ -130,6 +122,18 @@ def _no_mean(run: Run) -> str | None:
     if configuration(run.workspace, SERVER).get("task_result_filters"):
         return "The server filters results before it aggregates them."
     return _no_weights(run)
+
+
+def _mean_known(run: Run) -> str | None:
+    return _no_weights(run) or (None if _no_mean(run) else "The mean of the results is known.")
+
+
+@check("example", unless=_mean_known)
+def global_model_changes(run: Run) -> Iterator[Result]:
+    """The model that sites get is not the same in every round."""
+    rounds = {line.event.round for line in run.models_sent if line.event.sent}
+    if len(rounds) > 1 and len({line.event.sent for line in run.models_sent}) == 1:
+        yield fails("Sites got the same model in every round: no result counted.", run.models_sent[-1])
 
 
 @check("ours", "example", unless=_no_mean)
