@@ -7,7 +7,8 @@ clients in a hierarchy: each sends the server one aggregate of its branch.
 """
 
 from rekindle.federation.links import transfers
-from rekindle.records import LinkRecord, timestamp
+from rekindle.records import LinkRecord, timestamp, to_builtins
+from rekindle.trainer.sizes import seconds_of
 
 RELEASE = "2.7.3"
 SITES, GBIT_S, MEGABYTES = (4, 100, 1000), (1, 10, 100), (1, 100, 500)
@@ -30,7 +31,8 @@ def round_s(sites: int, gbit_s: int, megabytes: int) -> float:
         at=timestamp(),
     )
     ways = transfers({f"site-{number}": link for number in range(sites)}, RELEASE).ways
-    return max(way.byte_s * megabytes * 1e6 + way.request_s + way.wait_s for way in ways)
+    sizes = {"model": megabytes * 1_000_000, "tensor": megabytes * 1_000_000}
+    return max(seconds_of(to_builtins(way), sizes) for way in ways)
 
 
 def main() -> None:

@@ -13,6 +13,8 @@ from rekindle.records.folders import clock_in
 NO_OFFSET = Clock(offset_s=0.0, error_s=0.0)
 _DRIFT_S = 0.1
 """By which a host's clock may be corrected during a run."""
+_ZONE_S = 900
+"""Time zones differ by multiples of a quarter of an hour."""
 
 
 def of_host(folder: Path, host: str | None) -> Clock:
@@ -23,6 +25,19 @@ def of_host(folder: Path, host: str | None) -> Clock:
     """
     known = host is not None and (folder / host / folders.CLOCK).exists()
     return clock_in(folder / str(host)) if known else NO_OFFSET
+
+
+def ahead_s(began: float, started: float, host: Clock) -> float:
+    """Return the seconds that a log's times are ahead of UTC by the controller's clock.
+
+    NVFlare logs in local time. A log begins within minutes of the run's start, which gives the zone.
+
+    Args:
+        began: the log's first time.
+        started: seconds since the epoch, of the run.
+        host: its host's clock.
+    """
+    return round((began - host.offset_s - started) / _ZONE_S) * _ZONE_S + host.offset_s
 
 
 def slack_s(folder: Path, spec: RunSpec) -> float:

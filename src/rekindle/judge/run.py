@@ -1,8 +1,7 @@
 """A run's folder as the checks see it: read once, never written."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -11,7 +10,7 @@ from rekindle.flare.announced import validates_at_the_end
 from rekindle.flare.log import LogRecord, read_records
 from rekindle.flare.lost import lost_sites
 from rekindle.flare.tasks import Account
-from rekindle.flare.workspace import ALL_LOGS, LOG, SERVER, LogLine, Workspace, of_run
+from rekindle.flare.workspace import LOG, SERVER, LogLine, Workspace, of_run
 from rekindle.host import files, folders
 from rekindle.records import Clock, Ended, RecordError, Rung, RunSpec, Site, events, moment
 from rekindle.records.base import shortened
@@ -19,6 +18,7 @@ from rekindle.records.evidence import Line, read_evidence
 from rekindle.records.folders import clock_in, ended_in, ladder_in, left_in, spec_in
 
 from . import clocks
+from .left import left_behind
 from .sites import as_announced, without
 
 EventT = TypeVar("EventT", bound=events.Event)
@@ -26,9 +26,6 @@ Kind = Literal["ours", "example", "acceptance", "foreign"]
 """A job whose trainers write our evidence; one that others wrote; one that measures its host; a run that
 Rekindle did not start."""
 TRAINS = "train"
-_ZONE_S = 900
-"""Time zones differ by multiples of a quarter of an hour."""
-_PROOF = (folders.EVENTS, folders.ALL_SAMPLES, f"{folders.EVIDENCE}/", ALL_LOGS, folders.JOB_LOG)
 
 
 @dataclass(frozen=True)
@@ -67,7 +64,7 @@ class Run:
             raise RecordError(f"{folder / folders.SPEC} names no site.", "have its stage write it again.")
         workspace, evidence = of_run(folder)[0], read_evidence(folder)
         left = left_in(folder).files if (folder / folders.LEFT).exists() else {}
-        unread = (*evidence.unread, *workspace.unread(), *_left_behind(left))
+        unread = (*evidence.unread, *workspace.unread(), *left_behind(left))
         spec = as_announced(spec, workspace)
         lines = clocks.by_controller(evidence.lines, folder, spec)
         gone = lost_sites(workspace) if spec.federated else {}
@@ -252,15 +249,12 @@ class Run:
         return clock_in(self.folder) if (self.folder / folders.CLOCK).exists() else None
 
     def zone(self, name: str) -> float:
-        """Return the seconds that the time in the log of ``name`` is ahead of UTC by the controller's clock.
-
-        NVFlare logs in local time. A log begins within minutes of the run's start, which gives the zone.
-        """
+        """Return the seconds that the times in the log of ``name`` are ahead of UTC."""
         records = read_records(self.zoned, SERVER) if self.zoned else self.records(name)
         if not records or self.started is None:
             return 0.0
-        off = clocks.of_host(self.folder, self.spec.member_host(name)).offset_s
-        return round((records[0].time - off - self.started) / _ZONE_S) * _ZONE_S + off
+        host = clocks.of_host(self.folder, self.spec.member_host(name))
+        return clocks.ahead_s(records[0].time, self.started, host)
 
     @cached_property
     def slack_s(self) -> float:
@@ -300,9 +294,3 @@ class Run:
     def find(self, name: str, pattern: str) -> list[LogLine]:
         """Return the lines of ``name``'s log (``server``, ``site-1``) that match ``pattern``."""
         return self.workspace.find(name, pattern)
-
-
-def _left_behind(left: Mapping[str, str]) -> Iterator[str]:
-    for name, why in left.items():
-        if any(fnmatch(name, pattern) for pattern in _PROOF):
-            yield f"{name} stayed on the host: {why}."

@@ -117,7 +117,8 @@ def _unknown(run: Run, flow: Workflow) -> Result:
     """Judge an unknown class by the rounds that it announces and logs, and by its sites' results."""
     account = run.account
     wanted = run.spec.job.rounds if flow.rounds is None else flow.rounds
-    if run.models_sent and min(_rounds_of(run, site) for site in account.sites) >= wanted:
+    seen = [_rounds_of(run, site) for site in account.sites]
+    if run.models_sent and min(seen, default=0) >= wanted:
         message = f"The server had a model of every site in {wanted} rounds of {flow.kind}."
         return holds(message, run.models_sent[-1])
     if flow.rounds is None:
