@@ -175,7 +175,14 @@ def code_in(payload: Path, job: Job) -> dict[str, bytes]:
 
 
 def digests(files: dict[str, bytes], job: Job, *, on_gpus: bool) -> dict[str, str]:
-    """Return the SHA-256 of each file once the run has mended it; empty for one too large to be collected."""
+    """Return the SHA-256 of each file once the run has mended it; empty for one too large to be collected.
+
+    Raises:
+        Unplaceable: there are no files.
+    """
+    if not files:
+        untracked = f"No code of {job.name} was sent to the host, as git tracks none of its files."
+        raise Unplaceable(untracked, "git add them.")
     changed = dict(files)
     for mend in job.example.mends if job.example else ():
         if mend.file in changed and (mend.where == "anywhere" or not on_gpus):

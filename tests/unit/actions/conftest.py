@@ -65,11 +65,12 @@ def on_host(brought, shell):
 
 @pytest.fixture
 def brought(home):
-    """Return a payload on the host, which has the code of the job pt_ddp."""
+    """Return a payload on the host, which has the code of three jobs."""
     payload = home.parent / "payload" / "rekindle-0123456789ab.zip"
     payload.parent.mkdir()
     with zipfile.ZipFile(payload, "w") as archive:
-        archive.writestr("flare_jobs/pt_ddp/client.py", "pass\n")
+        for job in ("pt_ddp", "line", "bionemo-tap"):
+            archive.writestr(f"flare_jobs/{job}/client.py", "pass\n")
     return f"/tmp/rekindle/jobs/{payload.name}"
 
 

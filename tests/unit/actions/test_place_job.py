@@ -2,6 +2,7 @@
 
 import hashlib
 import shutil
+import zipfile
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -285,3 +286,12 @@ def test_what_cannot_be_placed_fails_with_its_reason(golden, place, home, monkey
     shutil.rmtree(home.parent / "payload")
     golden(*lines, place()["msg"])
     assert not results.placed_in(home, "pt_ddp").exists()
+
+
+def test_a_job_whose_files_git_does_not_track_is_unsupported(place, home):
+    (payload,) = (home.parent / "payload").iterdir()
+    with zipfile.ZipFile(payload, "w") as archive:
+        archive.writestr("flare_jobs/llm_sft/client.py", "pass\n")
+    assert place() == {}
+    cause = "No code of pt_ddp was sent to the host, as git tracks none of its files."
+    _assert_no_run(home, "pt_ddp", "UNSUPPORTED", cause)
