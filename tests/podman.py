@@ -33,6 +33,8 @@ blocked = true
 class Podman:
     """Its command is ``podman`` in ``bin``; `running` makes one."""
 
+    name = "podman"
+
     def __init__(self, folder, runroot, volumes=()):
         self.folder, self.bin = folder, folder / "bin"
         self.bin.mkdir(parents=True)
@@ -50,7 +52,7 @@ class Podman:
     def image(self, name, folder, path="/usr/bin:/bin"):
         """Make the image ``name`` of what is in a folder, with this PATH."""
         packed = subprocess.Popen(["tar", "-C", folder, "-c", "."], stdout=subprocess.PIPE)
-        command = [self.path, "import", "--quiet", "--change", f"ENV PATH={path}", "-", name]
+        command = [self.path, "import", "--change", f"ENV PATH={path}", "-", name]
         made = subprocess.run(command, stdin=packed.stdout, check=False, capture_output=True, text=True)
         assert (made.returncode, packed.wait()) == (0, 0), made.stderr
 

@@ -35,8 +35,9 @@ class Box(NamedTuple):
 class Docker:
     """Docker: a daemon runs containers, and its command asks it to."""
 
-    options: ClassVar[tuple[str, ...]] = ("--ulimit", "memlock=-1", "--ulimit", "stack=67108864")
-    """What NCCL and libraries in C need, which Docker's own defaults are too small for."""
+    options: ClassVar[tuple[str, ...]] = ()
+    limits: ClassVar[tuple[str, ...]] = ("--ulimit", "memlock=-1", "--ulimit", "stack=67108864")
+    """What NCCL needs, which Docker's own defaults are too small for, and a daemon without root cannot give."""
     own_numbers: ClassVar[bool] = True
     """Whether a container sees its own GPUs alone, and numbers them from 0."""
 
@@ -85,10 +86,13 @@ class Docker:
         ]
 
     def gpus(self, box: Box) -> list[str]:
-        """Return the options that give the GPUs."""
+        """Return the options that give the GPUs, if there are any, and the limits that they need."""
+        if not box.gpus:
+            return []
         if box.cdi:
-            return [word for uuid in box.gpus for word in ("--device", f"nvidia.com/gpu={uuid}")]
-        return ["--gpus", f'"device={",".join(box.gpus)}"'] if box.gpus else []
+            devices = (word for uuid in box.gpus for word in ("--device", f"nvidia.com/gpu={uuid}"))
+            return [*self.limits, *devices]
+        return [*self.limits, "--gpus", f'"device={",".join(box.gpus)}"']
 
     def environ(self, box: Box) -> dict[str, str]:
         """Return the variables that the client has beside its own, for its container."""
@@ -106,6 +110,7 @@ class Podman(Docker):
     """
 
     options = ("--security-opt", "label=disable", *(("--userns=keep-id",) if os.getuid() else ()))
+    limits = ()
 
     def store(self) -> list[str]:
         """Return the command that prints the folder of the images."""

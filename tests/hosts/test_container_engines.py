@@ -1,4 +1,4 @@
-"""The driver with a job in a real container, by Podman: what it sees of it, and what ends it."""
+"""The driver with a job in a real container, by Podman or Docker: what it sees of it, and what ends it."""
 
 import json
 import os
@@ -10,6 +10,7 @@ from contextlib import suppress
 import msgspec
 import psutil
 import pytest
+from docker_daemon import daemon
 from lab.base import base
 from lab.machine import alone
 from own_jobs import supervisor
@@ -53,20 +54,20 @@ except OSError:
 """
 
 
-@pytest.fixture(scope="module")
-def podman(here, tmp_path_factory):
-    """Return a Podman with an image of Debian's, and one that has nothing."""
-    folder = tmp_path_factory.mktemp("podman")
+@pytest.fixture(scope="module", params=[running, daemon], ids=["podman", "docker"])
+def engine(request, here, tmp_path_factory):
+    """Return an engine with an image of Debian's, and one that has nothing."""
+    folder = tmp_path_factory.mktemp("engine")
     (folder / "nothing").mkdir()
-    with running(folder) as podman:
+    with request.param(folder / "own") as engine:
         with alone("base"):
-            podman.image(IMAGE, base())
-        podman.image(EMPTY, folder / "nothing")
-        yield podman
+            engine.image(IMAGE, base())
+        engine.image(EMPTY, folder / "nothing")
+        yield engine
 
 
 @pytest.fixture
-def start(podman, tmp_path, monkeypatch):
+def start(engine, tmp_path, monkeypatch):
     """Return what makes a run of a script in an image; it returns its folder, and what starts it."""
     monkeypatch.setenv("LD_LIBRARY_PATH", "/of/the/host")
     monkeypatch.setenv("NCCL_DEBUG", "INFO")
@@ -96,9 +97,9 @@ def start(podman, tmp_path, monkeypatch):
             job=job,
             sites=(Site(name="site-1", ranks=1, gpus=()),),
             python=sys.executable,
-            engine=Engine(name="podman", path=str(podman.path), version="4"),
+            engine=Engine(name=engine.name, path=str(engine.path), version="4"),
             lock_sha256="0" * 64,
-            versions={"image id": digest or podman.digest(image)},
+            versions={"image id": digest or engine.digest(image)},
             tmpdir=str(tmp_path / "root" / "tmp"),
             silence_s=limits.get("silence_s", 60),
         )
@@ -143,22 +144,23 @@ def _gone(process):
 @pytest.mark.parametrize(
     ("user", "lack"), [("0", None), ("65534", "it has no subordinate ids in /etc/subuid")]
 )
-def test_preflight_finds_it_and_whether_its_user_can_run_containers(podman, user, lack):
+def test_preflight_finds_podman_and_whether_its_user_can_run_containers(here, tmp_path, user, lack):
     words = ["setpriv", f"--reuid={user}", "--clear-groups", "sh", "-s", "--", NONCE, "/none", "/tmp", "20"]
-    done = subprocess.run(
-        [*words, "podman", "containers"],
-        stdin=COLLECTOR.open(),
-        env={"PATH": "/usr/bin:/bin", "HOME": "/tmp"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    with running(tmp_path / "podman"):
+        done = subprocess.run(
+            [*words, "podman", "containers"],
+            stdin=COLLECTOR.open(),
+            env={"PATH": "/usr/bin:/bin", "HOME": "/tmp"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
     (engine,) = engines(parse(done.stdout, NONCE))
     version = subprocess.check_output(["podman", "--version"], text=True).split()[-1]
     assert (engine.title, engine.message) == (f"Podman {version}", lack)
 
 
-def test_it_has_our_variables_and_none_of_the_hosts_and_its_paths_are_the_hosts(start, podman):
+def test_it_has_our_variables_and_none_of_the_hosts_and_its_paths_are_the_hosts(start, engine):
     run = start(PRINTS)()
     assert _ended(run).exit_status == 0, (run / "job.log").read_text()
     (printed,) = (run / "job.log").read_text().splitlines()[:1]
@@ -169,7 +171,7 @@ def test_it_has_our_variables_and_none_of_the_hosts_and_its_paths_are_the_hosts(
     assert (environ["NCCL_DEBUG"], environ["SECONDS"]) == ("INFO", "3")
     assert environ["HOME"] == environ["TMPDIR"] == str(run.parents[1] / "tmp")
     assert "LD_LIBRARY_PATH" not in environ
-    assert podman.containers() == []
+    assert engine.containers() == []
 
 
 def test_the_driver_sees_its_processes_by_their_pids_and_ends_those_that_it_left(start):
@@ -184,29 +186,29 @@ def test_the_driver_sees_its_processes_by_their_pids_and_ends_those_that_it_left
     assert child.pid in {pid for each in worked for pid in each.pids}
 
 
-def test_one_at_its_limit_is_killed_and_removed(start, podman):
+def test_one_at_its_limit_is_killed_and_removed(start, engine):
     run = start(WORKS, seconds=600, limit_s=5)()
     child = _child(run)
     assert _ended(run).reason == "limit"
     assert read(run / "verdict.json", VerdictRecord).verdict == "HUNG"
     assert _gone(child)
-    assert podman.containers() == []
+    assert engine.containers() == []
 
 
-def test_one_that_hangs_has_its_stacks_taken_and_is_removed(start, podman):
+def test_one_that_hangs_has_its_stacks_taken_and_is_removed(start, engine):
     run = start("import time\ntime.sleep(600)\n", silence_s=5)()
     assert _ended(run).reason == "hung"
     assert read(run / "verdict.json", VerdictRecord).verdict == "HUNG"
     taken = "\n".join(path.read_text() for path in (run / "autopsy").rglob("*") if path.is_file())
     assert "<module> (job.py:2)" in taken, taken
-    assert podman.containers() == []
+    assert engine.containers() == []
 
 
-def test_one_that_is_killed_from_outside_is_a_failure_with_its_status(start, podman):
+def test_one_that_is_killed_from_outside_is_a_failure_with_its_status(start, engine):
     run = start(WORKS, seconds=600)()
     child = _child(run)
-    (name,) = podman.containers()
-    podman.ask("kill", name)
+    (name,) = engine.containers()
+    engine.ask("kill", name)
     ended = _ended(run)
     assert (ended.reason, ended.exit_status) == ("finished", 137)
     verdict = read(run / "verdict.json", VerdictRecord)
@@ -215,21 +217,21 @@ def test_one_that_is_killed_from_outside_is_a_failure_with_its_status(start, pod
     assert _gone(child)
 
 
-def test_one_that_a_killed_driver_left_ends_before_the_runs_next_start(start, podman):
+def test_one_that_a_killed_driver_left_ends_before_the_runs_next_start(start, engine):
     go = start(WORKS, seconds=600, limit_s=8)
     run = go()
     left = _child(run)
     supervisor(run).kill()
     _until(lambda: not runs_of(run.parents[1]), "the supervisor goes on")
     assert left.is_running()
-    assert len(podman.containers()) == 1
+    assert len(engine.containers()) == 1
     go("another nonce")
     assert _gone(left)
     assert _ended(run).reason == "limit"
-    assert podman.containers() == []
+    assert engine.containers() == []
 
 
-def test_one_that_a_killed_driver_left_ends_as_its_host_is_retired(start, podman):
+def test_one_that_a_killed_driver_left_ends_as_its_host_is_retired(start, engine):
     run = start(WORKS, seconds=600)()
     left = _child(run)
     supervisor(run).kill()
@@ -237,7 +239,7 @@ def test_one_that_a_killed_driver_left_ends_as_its_host_is_retired(start, podman
     assert left.is_running()
     end_processes(run.parents[1])
     assert _gone(left)
-    assert podman.containers() == []
+    assert engine.containers() == []
 
 
 def test_an_image_that_is_gone_is_named(start):
@@ -256,7 +258,7 @@ def test_an_image_without_python_is_named(start):
     assert verdict.cause.startswith("The image that the job runs in has no python3")
 
 
-def test_a_job_that_fills_its_disk_from_inside_has_a_verdict(start, podman, tmp_path):
+def test_a_job_that_fills_its_disk_from_inside_has_a_verdict(start, engine, tmp_path):
     (tmp_path / "root").mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", tmp_path / "root"]
     subprocess.run(mount, check=True)
@@ -267,6 +269,6 @@ def test_a_job_that_fills_its_disk_from_inside_has_a_verdict(start, podman, tmp_
         assert verdict.verdict == "FAIL"
         findings = [finding.cause for finding in verdict.findings]
         assert "disk is full" in f"{findings}" or "No space left on device" in verdict.cause
-        assert podman.containers() == []
+        assert engine.containers() == []
     finally:
         subprocess.run(["umount", tmp_path / "root"], check=True)
