@@ -219,7 +219,8 @@ def _kind(text: Text, line: Line, about: Subject | None) -> tuple[Layer, Rank]:
     raised = _RAISED.search(line.text)
     programs = raised and exceptions.OF_PYTHON.fullmatch(raised[1])
     if about and not about.row.weak and not (programs and about.row.layer == "job"):
-        return about.row.layer, about.row.rank
+        owner = about.row.layer == "environment" and (_by(line) or _frame(text, line.number))
+        return owner if owner in ("driver", "host") else about.row.layer, about.row.rank
     if programs:
         built = _frame(text, line.number) == "environment"
         return "environment" if built else "job", about.row.rank if about else "symptom"
