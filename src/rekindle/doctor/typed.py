@@ -89,7 +89,7 @@ def _overcome(text: Text, found: Found, seen: list[Line], candidates: list[Candi
         return False
     by = stream(printed)
     last = max((one.number for one in seen if one.went_on and (one.rank == by or not by)), default=0)
-    return last > found.through and all(one.benign for one in candidates if one.number > last)
+    return last > found.last and all(one.benign for one in candidates if one.number > last)
 
 
 def _doubts(root: Candidate, ranked: list[Candidate]) -> int:
