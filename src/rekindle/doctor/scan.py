@@ -124,6 +124,6 @@ def around(text: str, focus: int, longest: int) -> str:
 
 
 def _cut(words: str, focus: int, longest: int) -> str:
-    before = max(0, min(focus - longest // 3, len(words) - longest + 2)) if focus > longest // 2 else 0
+    before = max(0, min(focus - longest // 3, len(words) - longest + 2)) if focus > longest * 2 // 3 else 0
     cut = f"… {words[before:].partition(' ')[2]}" if before else words
     return cut if len(cut) <= longest else one_line(cut, longest - 2)

@@ -127,7 +127,7 @@ def subject(message: str) -> Subject | None:
 
 
 def _placed(about: Subject, message: str) -> Subject:
-    """Return what a message is about, of the layer of the place that it names, if its words do not tell it."""
+    """Return what a message is about, of the layer of the place that it names nearest to its words."""
     end = about.start + about.length
     paths = list(_PATH.finditer(message))
     near = min(reversed(paths), key=lambda one: max(about.start - one.end(), one.start() - end), default=None)
