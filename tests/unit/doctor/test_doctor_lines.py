@@ -131,7 +131,7 @@ def test_a_link_event_that_is_not_fatal_is_nobodys():
 
 
 def test_a_quotation_begins_with_its_line_where_there_is_room():
-    line = f"ERROR: The Foo site, which asks for whatever is there, has a connection refused {'and so on ' * 20}"
+    line = f"ERROR: The Foo site, which asks for what is there, has a connection refused {'and so on ' * 20}"
     assert "The Foo site" in _diagnose(f"{line}\n")[0].cause
 
 
