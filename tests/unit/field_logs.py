@@ -20,6 +20,7 @@ HALVED = (
     "ninth_failures.txt",
     "sixteenth_failures.txt",
     "seventeenth_failures.txt",
+    "eighteenth_failures.txt",
 )
 
 

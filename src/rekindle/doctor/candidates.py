@@ -19,6 +19,8 @@ from .texts import Text
 _WORDS, WEAK = 4, 3
 _SPECIFIC = 15
 """Letters of words that name a fault even where others of their row do not."""
+_OWN: tuple[Layer, ...] = ("host", "driver")
+"""Layers of those who report only what is theirs."""
 _VARIED: tuple[Layer, ...] = ("job", "framework")
 """Layers of which anything can be said, in words that others use too."""
 _LEAD = re.compile(
@@ -28,7 +30,7 @@ _LEAD = re.compile(
 _CONTEXT = shape("context")
 _RETRIED = re.compile(r"(?i)\bre-?try")
 _AGAIN = re.compile(r"(?i)\W{0,4}(?:re-?try|trying (?:again|to resume))")
-_RAISED = re.compile(r"\b([A-Z]\w{2,40}Error): ")
+_RAISED = re.compile(r"\b([A-Z]\w{2,40}Error): (?![A-Z]\w{2,40}Error: )")
 _SLURM_DAEMON = re.compile(r"\[\d{4}-\d\d-\d\dT[\d:.]{8,16}\] (?:\[\S{1,40}\] )?(?:error|fatal): ")
 _FAILS = shape("fails")
 _MISSES = shape("misses")
@@ -181,8 +183,11 @@ def _single(text: Text, line: Line, settled: set[str], following: list[Line]) ->
     doubts, agrees = WEAK, False
     if about and (not about.row.weak or about.length >= _SPECIFIC or _by(line) == about.row.layer):
         other = _by(line) not in (None, "NVFlare", layer)
-        doubts, agrees = about.short + (layer in _VARIED) + other, about.agrees or about.row.weak
-    elif _by(line) == "NVFlare" and (about is None or _RAISED.search(message)):
+        doubts, agrees = (
+            about.short + (layer in _VARIED) + other,
+            (about.agrees and not about.vague) or about.row.weak,
+        )
+    elif _by(line) in _OWN or (_by(line) == "NVFlare" and (about is None or _RAISED.search(message))):
         doubts = 1
     return Candidate(
         number=line.number,
@@ -219,7 +224,8 @@ def _kind(text: Text, line: Line, about: Subject | None) -> tuple[Layer, Rank]:
     raised = _RAISED.search(line.text)
     programs = raised and exceptions.OF_PYTHON.fullmatch(raised[1])
     if about and not about.row.weak and not (programs and about.row.layer == "job"):
-        return about.row.layer, about.row.rank
+        owner = about.row.layer == "environment" and (_by(line) or _frame(text, line.number))
+        return owner if owner in ("driver", "host") else about.row.layer, about.row.rank
     if programs:
         built = _frame(text, line.number) == "environment"
         return "environment" if built else "job", about.row.rank if about else "symptom"

@@ -9,10 +9,10 @@ from rekindle.flare.log import TRAINERS
 
 from .ansible_results import rest
 from .prefixes import hosts
-from .shapes import needles, shape
-from .texts import SMALL, Text, ends, matters
+from .shapes import finder, needles, shape
+from .texts import SMALL, Text, ends
 
-_NEEDLES = needles("lines")
+_MATTERS = finder(needles("lines"))
 """A line that may matter has one of these, in lower case."""
 _CUT, _LOGGED = 4000, 120
 _KINDS = ("level", "informs", "warns", "benign", "went_on", "rank")
@@ -75,7 +75,7 @@ def lines(text: Text) -> list[Line]:
     seen = text.content if len(text.body) == len(text.raw) else text.raw_line
 
     def wanted(number: int) -> bool:
-        return matters(seen(number)[:_CUT], _NEEDLES) and bool(text.content(number).strip())
+        return bool(_MATTERS.search(seen(number)[:_CUT].lower()) and text.content(number).strip())
 
     return list(_joined(_line(text, number) for number in ends(text.looked_at, wanted)))
 

@@ -9,6 +9,8 @@ import msgspec
 from rekindle.records import Layer, decodable, decode
 
 _NAMES = re.compile(r"[\w./+!-]{1,60}")
+_CHAIN = re.compile(r"(?:\W{0,3}[\w./+-]{1,60}(?:\[\d{1,10}\])?: ?){2,6}")
+"""Who printed a line that others pass on: the last."""
 _FIRST = 160
 _Names = dict[Layer, tuple[str, ...]]
 
@@ -35,8 +37,11 @@ def _layers() -> tuple[dict[str, Layer], dict[str, Layer], dict[str, Layer]]:
 def producer(line: str) -> Layer | None:
     """Return the layer of the first program or logger that a line names before its message, if known."""
     known = _layers()[0]
-    names = (part for name in _NAMES.findall(line[:_FIRST]) for part in (name, name.rpartition("/")[2]))
-    return next((known[name] for name in names if name in known), None)
+    chain = _CHAIN.match(line)
+    through = reversed(_NAMES.findall(chain[0])) if chain else ()
+    names = (*through, *_NAMES.findall(line[:_FIRST]))
+    parts = (part for name in names for part in (name, name.rpartition("/")[2]))
+    return next((known[part] for part in parts if part in known), None)
 
 
 def package(names: tuple[str, ...]) -> Layer | None:

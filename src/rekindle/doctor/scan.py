@@ -1,6 +1,7 @@
 """Searches a text for the catalogue's failures."""
 
 import re
+from collections import deque
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -33,6 +34,8 @@ class Found(NamedTuple):
     """The last line that it is about."""
     generic: bool = False
     """Whether another line may say more."""
+    last: int = 0
+    """The last line that it could as well be about."""
     later: int = 0
     """How many its text has that rather are the root, or 1 for any number."""
 
@@ -65,7 +68,8 @@ def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
             line=line,
         )
         through = text.line(match.end())
-        found = Found(finding, entry.rank, text.time(line), text.nearness, through, entry.generic)
+        last = text.line(_last(entry, text, parts).end())
+        found = Found(finding, entry.rank, text.time(line), text.nearness, through, entry.generic, last)
         by_place.setdefault((through, entry.rank), found)
     return list(by_place.values())
 
@@ -74,6 +78,11 @@ def _first(entry: Entry, text: Text, parts: tuple[tuple[int, int], ...]) -> re.M
     matches = (entry.expression.search(text.body, start, end) for start, end in parts)
     match = next(filter(None, matches), None)
     return None if match is None or entry.refuted(text.body[: match.start()]) else match
+
+
+def _last(entry: Entry, text: Text, parts: tuple[tuple[int, int], ...]) -> re.Match[str]:
+    matches = (match for start, end in parts for match in entry.expression.finditer(text.body, start, end))
+    return deque(matches, 1)[0]
 
 
 def _quoting(entry: Entry, match: re.Match[str]) -> str:
@@ -115,6 +124,6 @@ def around(text: str, focus: int, longest: int) -> str:
 
 
 def _cut(words: str, focus: int, longest: int) -> str:
-    before = max(0, min(focus - longest // 3, len(words) - longest + 2))
+    before = max(0, min(focus - longest // 3, len(words) - longest + 2)) if focus > longest * 2 // 3 else 0
     cut = f"… {words[before:].partition(' ')[2]}" if before else words
     return cut if len(cut) <= longest else one_line(cut, longest - 2)

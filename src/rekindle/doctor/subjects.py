@@ -13,6 +13,7 @@ from rekindle.records import Layer, decodable, decode
 
 from .catalogue import Rank
 from .codes import code
+from .shapes import shape
 
 _PATH = re.compile(
     r"\['[^'\n]{0,400}'(?:, '[^'\n]{0,400}'){1,200}\]"
@@ -25,6 +26,15 @@ _KEPT = (
     *("/lib/modules", "nvidia.com/gpu"),
 )
 _TOKEN = re.compile(r"[^\W_]+")
+_PLACES: dict[str, tuple[tuple[Layer, re.Pattern[str]], ...]] = {
+    "A file is missing": (
+        ("driver", shape("missing: driver")),
+        ("environment", shape("missing: environment")),
+        ("host", shape("missing: host")),
+    ),
+    "A connection fails": (("host", shape("connection: host")),),
+}
+"""Whose a fault is by the place in its message, where its words do not tell."""
 _BEGINNING = 4
 _CLOSING = " .)'\"0123456789"
 _SHORT, _LONG = 5, 12
@@ -112,7 +122,20 @@ def subject(message: str) -> Subject | None:
     if first is None or first.row.rank != "cause":
         first = _coded(message) or first
     first = first or next((one for one in found if one.start), None) or next(iter(found), None)
+    first = first and _placed(first, message)
     return first and first._replace(agrees=sum(one.row.layer == first.row.layer for one in found) > 1)
+
+
+def _placed(about: Subject, message: str) -> Subject:
+    """Return what a message is about, of the layer of the place that it names nearest to its words."""
+    end = about.start + about.length
+    paths = list(_PATH.finditer(message))
+    near = min(reversed(paths), key=lambda one: max(about.start - one.end(), one.start() - end), default=None)
+    named = message[max(0, near.start() - _LONG) : near.end()] if near else message
+    for layer, place in _PLACES.get(about.row.meaning, ()):
+        if place.search(named):
+            return about._replace(row=replace(about.row, layer=layer, weak=False))
+    return about
 
 
 def _outer(found: Iterable[Subject]) -> list[Subject]:

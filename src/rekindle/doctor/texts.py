@@ -139,12 +139,6 @@ class Text:
         return 0 if any(part.startswith("site") for part in parts) else 1 if SERVER in parts else 2
 
 
-def matters(line: str, needles: tuple[str, ...]) -> bool:
-    """Whether one of the needles is in a line."""
-    lowered = line.lower()
-    return any(needle in lowered for needle in needles)
-
-
 def ends(numbers: tuple[int, ...], wanted: Callable[[int], bool]) -> list[int]:
     """Return the lines that are wanted, by their numbers; of very many those of both ends."""
     first = list(islice(filter(wanted, numbers), _MOST))

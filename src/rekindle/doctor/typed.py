@@ -89,7 +89,7 @@ def _overcome(text: Text, found: Found, seen: list[Line], candidates: list[Candi
         return False
     by = stream(printed)
     last = max((one.number for one in seen if one.went_on and (one.rank == by or not by)), default=0)
-    return last > found.through and all(one.benign for one in candidates if one.number > last)
+    return last > found.last and all(one.benign for one in candidates if one.number > last)
 
 
 def _doubts(root: Candidate, ranked: list[Candidate]) -> int:
@@ -133,10 +133,10 @@ def _ended_by_others(candidates: list[Candidate], found: list[Line]) -> list[Can
 
 
 def _promoted(candidates: list[Candidate]) -> list[Candidate]:
-    """Return the candidates; without any cause, what was tried again in vain is one."""
-    if any(one.rank == "cause" for one in candidates):
-        return candidates
-    return [one._replace(rank="cause") if one.rank == "guess" else one for one in candidates]
+    """Return the candidates; what was tried again in vain is a cause if there is none or one of its layer."""
+    layers = {one.layer for one in candidates if one.rank == "cause"}
+    vain = [one for one in candidates if one.rank == "guess" and (not layers or one.layer in layers)]
+    return [one._replace(rank="cause") if one in vain else one for one in candidates]
 
 
 def _order(one: Candidate) -> tuple[int, bool, int, int]:

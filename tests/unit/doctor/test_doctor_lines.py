@@ -65,3 +65,76 @@ def test_a_warning_that_a_compile_takes_minutes_is_a_possible_cause_alone():
         "TensorFlow was not built with CUDA kernel binaries compatible with compute capability 12.0. X"
     )
     assert (found.confidence, "capability 12.0 and" in found.cause) == ("possible", True)
+
+
+@pytest.mark.parametrize(
+    ("line", "layer"),
+    [
+        ("fatal: cannot open /etc/fl/site.conf: No such file or directory", "host"),
+        ("fatal: exec /.singularity.d/actions/shell failed: no such file or directory", "environment"),
+        ("fatal: cannot open /dev/nvidia-uvm: No such file or directory", "driver"),
+        ("/opt/v/bin/python: can't open file '/w/train.py': [Errno 2] No such file or directory", "job"),
+    ],
+)
+def test_the_path_of_what_is_missing_tells_the_layer(line, layer):
+    assert [finding.layer for finding in _diagnose(f"{line}\n")] == [layer]
+
+
+@pytest.mark.parametrize(
+    ("end", "layer"), [("hub-3:8002", "network"), ("/run/x/x.sock", "host"), ("localhost:6819", "host")]
+)
+def test_a_connection_within_a_host_is_the_hosts(end, layer):
+    assert _diagnose(f"error: failed to connect to {end}: Connection refused\n")[0].layer == layer
+
+
+@pytest.mark.parametrize(
+    ("line", "layer"),
+    [
+        ("slurmd: error: prolog.sh: line 7: dcgmi: command not found", "host"),
+        ("slurmstepd: error: pyxis: Command not found: nvcc", "environment"),
+        ("slurmctld: error: the frobnicator is out of its mind", "host"),
+        ("error: RuntimeError: ValueError: app_b in deploy_map names site-9", "job"),
+        ("ERROR! the galaxy cannot be read (HTTP Code: 530, Message: none)", "network"),
+    ],
+)
+def test_what_others_pass_on_is_of_whom_it_is_about(line, layer):
+    assert _diagnose(f"{line}\n")[0].layer == layer
+
+
+def test_what_a_drivers_setup_lacks_is_the_drivers():
+    gcc = "cc: error: unrecognized command-line option '-ftrivial'\n"
+    assert [_diagnose(f"{before}{gcc}")[0].layer for before in ("", "Building DKMS: dkms build\n")] == [
+        "environment",
+        "driver",
+    ]
+
+
+def test_an_entry_that_stands_again_after_progress_was_not_overcome():
+    warned = "sm_120 is not compatible with the current PyTorch installation.\n"
+    loaded = " 100%|####| 291/291 [00:02<00:00, 118.2it/s]\n"
+    raised = 'Traceback (most recent call last):\n  File "/w/x.py", line 1, in <module>\n'
+    raised += "RuntimeError: CUDA error: no kernel image is available for execution on the device\n"
+    assert _diagnose(f"{warned}{loaded}") == ()
+    assert _diagnose(f"{warned}{loaded}{raised}")[0].name == "no_kernel_for_the_gpu"
+
+
+def test_what_was_tried_again_in_vain_is_the_cause_of_what_ends_it():
+    tried = "ERROR failed, will retry: certificate verify failed\n"
+    (found, *_) = _diagnose(f"{tried}ERROR login failed: cannot connect to server\n")
+    assert (found.line, found.layer) == (1, "network")
+
+
+def test_a_link_event_that_is_not_fatal_is_nobodys():
+    line = "NVRM: Xid (PCI:0000:66:00): 145, RLW_RXPIPE {} XC0 i0 Link 13 (0x0409a0c2 0x8)\nstep 2 loss 1\n"
+    assert not _diagnose(line.format("Nonfatal"))
+    assert _diagnose(line.format("Fatal"))[0].name == "gpu_link_trouble"
+
+
+def test_a_quotation_begins_with_its_line_where_there_is_room():
+    line = f"ERROR: The Foo site, which asks for what is there, has a connection refused {'and so on ' * 20}"
+    assert "The Foo site" in _diagnose(f"{line}\n")[0].cause
+
+
+def test_a_contained_memory_error_is_the_gpus():
+    line = "NVRM: Xid (PCI:0000:9b:00): 94, pid=9911, name=python3, Contained ECC error\n"
+    assert [(found.name, found.layer) for found in _diagnose(line)] == [("gpu_memory_broken", "host")]
