@@ -90,6 +90,8 @@ def _missing(features: dict[str, Any], asked: list[str], sites: list[str]) -> It
                 counts = [sum(_numbers(_table(rows).get(site))) for site in (*sites, _GLOBAL)]
                 if sum(counts[:-1]) != counts[-1]:
                     yield f"The counts of {feature[:100]} add up to {sum(counts[:-1])}, not to {counts[-1]}."
+                if not counts[-1]:
+                    yield f"No site has a value of {feature[:100]}: its count is 0."
 
 
 @check("claim")
