@@ -112,6 +112,49 @@ for number in range(args.sites):
     return (Edit("job.py", "", job), Edit("workflow.py", "", WORKFLOW))
 
 
+SWARM = """
+import argparse
+
+from model import Net
+from nvflare.app_common.aggregators.intime_accumulate_model_aggregator import (
+    InTimeAccumulateWeightedAggregator,
+)
+from nvflare.app_common.ccwf.ccwf_job import CCWFJob, SwarmClientConfig, SwarmServerConfig
+from nvflare.app_common.ccwf.comps.simple_model_shareable_generator import SimpleModelShareableGenerator
+from nvflare.app_opt.pt.file_model_persistor import PTFileModelPersistor
+from nvflare.job_config.script_runner import ScriptRunner
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--sites", type=int, default=3)
+parser.add_argument("--rounds", type=int, default=3)
+args = parser.parse_args()
+sites = [f"site-{number + 1}" for number in range(args.sites)]
+job = CCWFJob(name="digits", min_clients=args.sites)
+job.add_swarm(
+    SwarmServerConfig(
+        num_rounds=args.rounds, min_clients=args.sites, aggr_clients=sites[:-1], train_clients=sites[1:]
+    ),
+    SwarmClientConfig(
+        executor=ScriptRunner(script="client.py"),
+        persistor=PTFileModelPersistor(model=Net()),
+        shareable_generator=SimpleModelShareableGenerator(),
+        aggregator=InTimeAccumulateWeightedAggregator(expected_data_kind="WEIGHTS"),
+        min_responses_required=args.sites - 1,
+    ),
+)
+job.simulator_run("workspace", n_clients=args.sites)
+""".strip()
+LAST = "__import__('time').sleep(2 * (site == 2))"
+
+
+def swarm():
+    """Return what makes the digits job swarm learning of three sites: the first only aggregates.
+
+    The third, which never does, is the last: NVFlare may stop if its aggregator is (`doctor`).
+    """
+    return (Edit("job.py", "", SWARM), Edit("client.py", "    print(", LAST))
+
+
 GONE = {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
 
 

@@ -1,7 +1,7 @@
 """Honest jobs of users that look odd: each passes."""
 
 import pytest
-from own_jobs import JOB_OF_CLASSES, Edit, OwnJob, aggregator, own_workflow
+from own_jobs import JOB_OF_CLASSES, Edit, OwnJob, aggregator, own_workflow, swarm
 
 AVERAGE = (
     "type(self.got[0])(params={n: sum(model.params[n] for model in self.got) / len(self.got) "
@@ -80,6 +80,33 @@ for number in range(args.sites):
     job.to(Trains(), f"site-{number + 1}", tasks=["train"])
 """.strip(),
 )
+OF_WEIGHTS = JOB_OF_CLASSES.format(
+    module="base_fed_job",
+    job="BaseFedJob",
+    imports="""
+from nvflare.app_common.aggregators import InTimeAccumulateWeightedAggregator
+from nvflare.app_common.shareablegenerators import FullModelShareableGenerator
+from nvflare.app_common.workflows.scatter_and_gather import ScatterAndGather
+from nvflare.job_config.script_runner import ScriptRunner
+""".strip(),
+    arguments="",
+    parts="""
+shares = {"site-1": 1.0, "site-2": 3.0}
+mean = InTimeAccumulateWeightedAggregator(expected_data_kind="WEIGHTS", aggregation_weights=shares)
+job.to_server(mean, id="aggregator")
+job.to_server(FullModelShareableGenerator(), id="shareable_generator")
+job.to_server(
+    ScatterAndGather(
+        min_clients=args.sites,
+        num_rounds=args.rounds,
+        wait_time_after_min_received=0,
+        persistor_id=job.comp_ids["persistor_id"],
+    )
+)
+for number in range(args.sites):
+    job.to(ScriptRunner(script="client.py"), f"site-{number + 1}")
+""".strip(),
+)
 BFLOAT16 = """
 super().__init__(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
 self.to(torch.bfloat16)
@@ -123,7 +150,10 @@ JOBS = (
     OwnJob("scikit_learn", "sklearn_sgd"),
     OwnJob("clusters", "sklearn_kmeans"),
     OwnJob("support_vectors", "sklearn_svm"),
+    OwnJob("statistics", "statistics"),
     OwnJob("its_own_workflow", "digits", own_workflow()),
+    OwnJob("shares_of_sites", "digits", (Edit("job.py", "", OF_WEIGHTS),)),
+    OwnJob("swarm_learning", "digits", swarm(), fields=(("sites", 3),)),
     OwnJob("its_own_executor", "digits", (Edit("job.py", "", OF_EXECUTORS), Edit("trains.py", "", EXECUTOR))),
     OwnJob(
         "model_of_bfloat16",

@@ -1,6 +1,6 @@
 """Ways in which a user's job is broken and ends as if it had trained: verdict, and the check that sees it."""
 
-from own_jobs import Edit, OwnJob, aggregator, own_workflow
+from own_jobs import AGGREGATOR, Edit, OwnJob, aggregator, own_workflow, swarm
 
 
 def digits(name, check, cause, *edits, verdict="FAIL", **fields):
@@ -67,6 +67,24 @@ LIES = (
         Edit("workflow.py", "model = self.update_model", "pass", instead=True),
     ),
     digits(
+        "swarm_aggregator_keeps_one_sites_result",
+        "global_model_is_the_mean",
+        "'s result alone",
+        *swarm(),
+        Edit("job.py", "from model import Net", "from aggregator import Own\nfrom model import Net", True),
+        Edit("job.py", "        aggregator=", "        aggregator=Own(),", True),
+        Edit("aggregator.py", "", f"{AGGREGATOR.format(returns='self.got.pop(0)')}\n\n    got = []"),
+        sites=3,
+    ),
+    digits(
+        "swarm_site_returns_what_it_got",
+        "every_site_trained",
+        "sent back the model that it was sent",
+        *swarm(),
+        client("    params = ", "params = received.params if site == 1 else model.state_dict()"),
+        sites=3,
+    ),
+    digits(
         "a_site_that_counts_nothing",
         "every_site_counts",
         "site-2's result of round 0 counts 0",
@@ -84,6 +102,25 @@ LIES = (
         "results_come_from_the_global_model",
         "has nothing to do with the model that",
         client("model.load_state_dict(received.params)", "pass"),
+    ),
+    digits(
+        "the_model_as_a_difference",
+        "results_come_from_the_global_model",
+        "as a change of the model in the first round is about the model",
+        client("flare.FLModel(", 'flare.send(flare.FLModel(params=params, params_type="DIFF", meta=meta))'),
+        verdict="UNPROVEN",
+    ),
+    digits(
+        "a_difference_as_the_model",
+        "results_come_from_the_global_model",
+        "is no larger than a change of it",
+        client("RATE = ", "RATE = 0.01"),
+        client("step(model, RATE)", "step(model, RATE)\n[p.data.mul_(0.998) for p in model.parameters()]"),
+        client(
+            "    params = ",
+            "params = {n: v - received.params[n].to(v) for n, v in model.state_dict().items()}",
+        ),
+        verdict="UNPROVEN",
     ),
     digits(
         "sends_another_sites_model",
@@ -104,10 +141,26 @@ params = torch.load(kept)
         ),
         verdict="UNPROVEN",
     ),
+    OwnJob(
+        "statistics_of_no_data",
+        "statistics",
+        (Edit("table.py", '["dose"][0] = np.nan', 'self.columns["dose"][:] = np.nan', True),),
+        "FAIL",
+        "statistics_complete",
+        "No site has a value of dose",
+    ),
     digits(
         "fewer_rounds_than_it_says",
         "rounds_completed",
         "job.yml expects 7 rounds, and the job announced 3",
+        Edit("job.yml", "command:", "command: [job.py]", True),
+        rounds=7,
+    ),
+    digits(
+        "own_workflow_of_fewer_rounds",
+        "rounds_completed",
+        "job.yml expects 7 rounds, and the job announced 3",
+        *own_workflow(),
         Edit("job.yml", "command:", "command: [job.py]", True),
         rounds=7,
     ),

@@ -21,6 +21,8 @@ class Flow(NamedTuple):
     trains: bool = True
     refusable: frozenset[str] = frozenset()
     """Tasks that a site may refuse in a good run."""
+    between_sites: bool = False
+    """Whether sites send their results to each other, and one of them aggregates: swarm learning."""
 
 
 AGGREGATED = r"Aggregated (\d{1,9})/\1 results"
@@ -47,6 +49,8 @@ FLOWS = {
     "KM": Flow(None, (("train", 2),), trains=False),
     "KM_HE": Flow(None, (("train", 3),), trains=False),
     "FlowerController": Flow(None, (("config", 1), ("start", 1)), trains=False),
+    "SwarmServerController": Flow(1, (("swarm_config", None),), between_sites=True),
+    "CrossSiteEvalServerController": Flow(None, (("cse_config", 1),), trains=False),
     "InitializeGlobalWeights": Flow(None, (("get_weights", 1),), trains=False),
 }
 """By the name of the class in NVFlare 2.7, or in its example for Kaplan-Meier."""
@@ -80,6 +84,11 @@ class Workflow:
         count = self.arguments.get("num_clients")
         return min(sites, count) if isinstance(count, int) and count > 0 else sites
 
+    def trainers(self, sites: list[str]) -> list[str]:
+        """Return those of ``sites`` that train: in swarm learning some may aggregate alone."""
+        named = self.arguments.get("train_clients")
+        return [site for site in sites if site in named] if named and isinstance(named, list) else sites
+
     def tasks(self) -> dict[str, int | None]:
         """Return how many tasks of each name a site has in all; None is one or more."""
         if self.flow is None:
@@ -88,6 +97,7 @@ class Workflow:
             "train": self.arguments.get("task_name") or self.arguments.get("train_task_name"),
             "submit_model": self.arguments.get("submit_model_task_name"),
             "validate": self.arguments.get("validation_task_name"),
+            "swarm_config": f"{self.arguments.get('task_name_prefix', 'swarm')}_config",
         }
         found = {}
         for name, count in self.flow.tasks:
@@ -123,9 +133,10 @@ def workflows(workspace: Workspace) -> list[Workflow]:
     return []
 
 
-def components(workspace: Workspace) -> list[dict[str, Any]]:
-    """Return the components of the job's server, each with a ``path`` and ``args``."""
-    found = _dicts(configuration(workspace, SERVER).get("components"))
+def components(workspace: Workspace, site: str = "") -> list[dict[str, Any]]:
+    """Return the components of the job's server or of ``site``, each with a ``path`` and ``args``."""
+    of = _of_client(workspace, site) if site else configuration(workspace, SERVER)
+    found = _dicts(of.get("components"))
     return [
         component
         for component in found
@@ -140,8 +151,7 @@ def validates_at_the_end(workspace: Workspace) -> bool:
 
 def launches(workspace: Workspace, site: str) -> bool:
     """Whether the site's client launches its trainers, instead of running them itself."""
-    member = workspace.members.get(site)
-    config = member.json("config/config_fed_client.json") if member else {}
+    config = _of_client(workspace, site)
     launchers = any(component.get("id") == "launcher" for component in _dicts(config.get("components")))
     executors = (entry.get("executor") for entry in _dicts(config.get("executors")))
     args = (executor.get("args") for executor in _dicts(list(executors)))
@@ -151,6 +161,11 @@ def launches(workspace: Workspace, site: str) -> bool:
 def _dicts(value: object) -> list[dict[str, Any]]:
     """Return the mappings in a list of a configuration; nothing for anything else."""
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def _of_client(workspace: Workspace, site: str) -> dict[str, Any]:
+    member = workspace.members.get(site)
+    return member.json("config/config_fed_client.json") if member else {}
 
 
 def configuration(workspace: Workspace, name: str) -> dict[str, Any]:

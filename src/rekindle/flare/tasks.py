@@ -56,6 +56,12 @@ class Account:
         """The server's log."""
         return read_records(self._workspace, SERVER)
 
+    @property
+    def aggregators(self) -> list[str]:
+        """Sites that may aggregate, and save the global model: those of swarm learning."""
+        swarm = any(flow.flow and flow.flow.between_sites for flow in self.flows)
+        return self.sites if swarm else []
+
     @cached_property
     def ended(self) -> bool:
         """Whether the server's log goes on to the end of the run, well or not."""

@@ -31,6 +31,8 @@ LOGS = f"{folders.JOB}/{MEMBERS}/{LOG}"
 ALL_LOGS = f"{folders.JOB}/{MEMBERS}/*log*.txt"
 _OF_SITES = "/cross_site_val/"
 """Where the server keeps models that sites sent to be evaluated."""
+_OF_APP = re.compile(r"(?:^|/)app_[^/]+/[^/]+$")
+"""Where a site's persistor saves the global model in swarm learning."""
 _MODELS = (".pt", ".pth", ".npy", ".npz", ".h5", ".keras", ".ckpt", ".safetensors", ".bin", ".pkl", ".joblib")
 
 
@@ -151,18 +153,25 @@ class Workspace:
             except OSError as error:
                 yield not_read(path.relative_to(self.folder).as_posix(), error)
 
-    def models(self) -> dict[str, int]:
-        """Bytes of each model file that the server saved, by its name."""
-        sizes = self.members[SERVER].sizes if SERVER in self.members else {}
-        return {name: size for name, size in sizes.items() if _is_model(name)}
+    def models(self, *sites: str) -> dict[str, tuple[Member, str]]:
+        """Return each model that the server saved, or ``sites`` in their apps' folders: where, and its name.
 
-    def models_among(self, files: Iterable[str]) -> dict[str, str]:
-        """Return the models among ``files`` of the run's folder: their names there, by the server's names."""
-        if SERVER not in self.members:
-            return {}
-        folder = f"{self.members[SERVER].path('').relative_to(self.folder).as_posix()}/"
-        found = {file.removeprefix(folder): file for file in files if file.startswith(folder)}
-        return {name: file for name, file in found.items() if _is_model(name)}
+        The key is its name at the server, or ``<site>/<name>``.
+        """
+        owners = [(owner, self.members[owner]) for owner in (SERVER, *sites) if owner in self.members]
+        found = ((_key(owner, name), member, name) for owner, member in owners for name in member.sizes)
+        return {key: (member, name) for key, member, name in found if key}
+
+    def models_among(self, files: Iterable[str], *sites: str) -> dict[str, str]:
+        """Return the models among ``files`` of the run's folder, by the keys of `models`."""
+        found: dict[str, str] = {}
+        for owner in {SERVER, *sites} & self.members.keys():
+            folder = f"{self.members[owner].path('').relative_to(self.folder).as_posix()}/"
+            named = (
+                (_key(owner, file.removeprefix(folder)), file) for file in files if file.startswith(folder)
+            )
+            found |= {key: file for key, file in named if key}
+        return found
 
     @property
     def name(self) -> str:
@@ -171,8 +180,11 @@ class Workspace:
         return next((name for name in names if name), self.job)
 
 
-def _is_model(name: str) -> bool:
-    return name.endswith(_MODELS) and _OF_SITES not in f"/{name}"
+def _key(owner: str, name: str) -> str:
+    """Return what a model that ``owner`` saved is called; nothing for other files."""
+    if not name.endswith(_MODELS) or _OF_SITES in f"/{name}":
+        return ""
+    return name if owner == SERVER else f"{owner}/{name}" if _OF_APP.search(name) else ""
 
 
 def of_run(run_dir: Path) -> list[Workspace]:

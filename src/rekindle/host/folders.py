@@ -108,6 +108,12 @@ def server_events(simulation: str) -> str:
     return f"{EVIDENCE}/server.{simulation}.jsonl"
 
 
+def recorder(file: str) -> tuple[str, str]:
+    """Return which site of swarm learning wrote a file, and the server's of that simulation; else itself."""
+    site, found, rest = Path(file).name.partition(".server.")
+    return (site, f"{EVIDENCE}/server.{rest}") if found else ("", file)
+
+
 def root_of(run_dir: Path) -> Path:
     """Return the root that a run's folder on a host lies in."""
     return run_dir.parents[1]

@@ -10,7 +10,7 @@ from rekindle.flare.announced import validates_at_the_end
 from rekindle.flare.log import LogRecord, read_records
 from rekindle.flare.lost import lost_sites
 from rekindle.flare.tasks import Account
-from rekindle.flare.workspace import LOG, SERVER, LogLine, Workspace, of_run
+from rekindle.flare.workspace import LOG, SERVER, LogLine, Member, Workspace, of_run
 from rekindle.host import files, folders
 from rekindle.records import Clock, Ended, RecordError, Rung, RunSpec, Site, events, moment
 from rekindle.records.base import shortened
@@ -76,16 +76,15 @@ class Run:
         workspaces = of_run(self.folder)
         if len(workspaces) < 2:
             return [self]
-        own = [folders.server_events(workspace.job) for workspace in workspaces]
-        written = {line.file for line in self.lines}
+        own, written = [folders.server_events(of.job) for of in workspaces], {of.file for of in self.lines}
         files = [file if file in written else folders.SERVER_EVENTS for file in own]
-        others = {*own, folders.SERVER_EVENTS}
+        all_servers = {*own, folders.SERVER_EVENTS}
         first = next((workspaces[n] for n, file in enumerate(files) if file == folders.SERVER_EVENTS), None)
         return [
             replace(
                 self,
                 spec=as_announced(self.spec, workspace),
-                lines=[line for line in self.lines if line.file == file or line.file not in others],
+                lines=[of for of in self.lines if folders.recorder(of.file)[1] not in all_servers - {file}],
                 workspace=workspace,
                 unread=(*self.unread, *workspace.unread()),
                 zoned=first,
@@ -267,10 +266,15 @@ class Run:
             self._records[name, log] = read_records(self.workspace, name, log)
         return self._records[name, log]
 
+    @property
+    def models(self) -> dict[str, tuple[Member, str]]:
+        """The global models that were saved: their places, by name."""
+        return self.workspace.models(*self.account.aggregators)
+
     @cached_property
     def models_left(self) -> dict[str, str]:
-        """Files of the models that the server saved and that stayed on the host, by the server's name."""
-        return self.workspace.models_among(self.left)
+        """Files of the models that were saved and that stayed on the host, by the same names."""
+        return self.workspace.models_among(self.left, *self.account.aggregators)
 
     @cached_property
     def loaded(self) -> dict[str, Line[events.ModelEvent]]:

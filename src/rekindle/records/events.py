@@ -99,7 +99,7 @@ class FinalEvent(Event, kw_only=True, frozen=True, tag="final"):
 
 
 class GlobalEvent(Event, kw_only=True, frozen=True, tag="global"):
-    """The server's global model at the start of a round, by our component there.
+    """The global model at the start of a round, by our component at the server or, in swarm learning, a site.
 
     The last one, whose ``round`` is the number of rounds, is the result of the last round.
     """
@@ -107,6 +107,8 @@ class GlobalEvent(Event, kw_only=True, frozen=True, tag="global"):
     round: Integer
     digest: Digest
     sketch: Sketch
+    names: Digest | None = None
+    """Digest of the names that the sketch covers, by a site; the server's are those of the results."""
 
 
 class ContributionEvent(Event, kw_only=True, frozen=True, tag="contribution"):
@@ -170,6 +172,8 @@ class TaskEvent(Event, kw_only=True, frozen=True, tag="task"):
     """Correlation with what the site was sent; None of fewer than 1,000 parameters."""
     alike: Number | None = None
     """Correlation with the first result of the same round; None of that one."""
+    relative: Number | None = None
+    """L2 of its trainable parameters by that of those that the site was sent; None where they were all 0."""
     weight: Number | None = None
     """Its weight in the aggregation: the site's training steps; None if not reported."""
     names: Digest | None = None

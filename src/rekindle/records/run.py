@@ -164,7 +164,9 @@ class RunSpec(Record, kw_only=True, frozen=True):
         folder, _, name = file.rpartition("/")
         if not folder:
             return next((node for node in self.nodes if name == f"samples-{node}.jsonl"), None)
-        sites = (site for site in self.sites if name.startswith(f"{site.name}.rank-"))
+        sites = (
+            site for site in self.sites if name.startswith((f"{site.name}.rank-", f"{site.name}.server."))
+        )
         return self.member_host(max((site.name for site in sites), key=len, default=""))
 
     def node_of(self, site: Site, rank: int) -> str | None:

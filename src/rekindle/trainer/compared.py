@@ -31,6 +31,7 @@ class Figures(NamedTuple):
     trained: float | None
     kept: float | None
     alike: float | None
+    relative: float | None
 
 
 class _Correlation:
@@ -71,6 +72,7 @@ def figures(
     values = size = 0
     squares, moved, trained, compared = 0.0, 0.0, 0.0, False
     kept, alike = _Correlation(), _Correlation()
+    ours = given = 0.0
     rms = _rms(sent)
     for name, leaf in leaves(got):
         if isinstance(leaf, bytes):
@@ -91,6 +93,7 @@ def figures(
                     trained += float(np.square(change[np.abs(change) > least]).sum())
             if floating:
                 kept.add(before + change, before.astype(np.float64))
+                ours, given = ours + float(np.square(wide).sum()), given + float(np.square(before).sum())
         theirs = other.get(name)
         if floating and theirs is not None and not isinstance(theirs, bytes):
             twin = array(theirs)
@@ -105,6 +108,7 @@ def figures(
         trained=math.sqrt(trained) if compared else None,
         kept=kept.value,
         alike=alike.value,
+        relative=math.sqrt(ours / given) if given else None,
     )
 
 

@@ -61,9 +61,9 @@ class Evidence:
         text = message[:_LONGEST]
         self.write("exception", site=site, rank=self._rank, kind=kind, message=text, place=place)
 
-    def global_model(self, number: int, model: Fingerprint) -> None:
-        """Record what the server's model is as round ``number`` begins, or after the last one."""
-        self.write("global", round=number, **model._asdict())
+    def global_model(self, number: int, model: Fingerprint, names: str | None = None) -> None:
+        """Record what the global model is as round ``number`` begins, or after the last one."""
+        self.write("global", round=number, names=names, **model._asdict())
 
     def contribution(self, *, model: Fingerprint, **fields: Any) -> None:
         """Record what the server got from a site in a round; ``model`` is of the weights as aggregated."""

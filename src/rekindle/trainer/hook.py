@@ -52,16 +52,18 @@ class Finder(importlib.abc.MetaPathFinder):
 
 
 def _witnessed(module: ModuleType) -> None:
-    """Put our component into the configuration of every server that NVFlare generates."""
+    """Put our component into the configuration of every server, and of clients in swarm learning."""
     generate = module.FedJobConfig.generate_job_config
+    clients = ("config_fed_client.json", "SwarmClientController", components.SWARM)
 
     def generated(self: Any, job_root: str) -> None:
         generate(self, job_root)
-        for path in Path(job_root, self.job_name).rglob("config_fed_server.json"):
-            config = json.loads(path.read_text(encoding="utf-8"))
-            path.write_text(
-                json.dumps(components.added_to(config, components.TASKS), indent=2), encoding="utf-8"
-            )
+        for file, needed, component in (("config_fed_server.json", "", components.TASKS), clients):
+            for path in Path(job_root, self.job_name).rglob(file):
+                text = path.read_text(encoding="utf-8")
+                if needed in text:
+                    config = components.added_to(json.loads(text), component)
+                    path.write_text(json.dumps(config, indent=2), encoding="utf-8")
 
     module.FedJobConfig.generate_job_config = generated
 

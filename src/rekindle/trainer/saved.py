@@ -70,9 +70,10 @@ LOADERS: dict[str, Callable[[Path], Any]] = {
 
 
 def main() -> None:
-    """Write a ModelEvent for each model below the folders of servers in REKINDLE_WORKSPACE."""
+    """Write a ModelEvent for each model below the folders of servers, and of apps, in REKINDLE_WORKSPACE."""
     evidence, run = Evidence("job"), Path(os.environ["REKINDLE_EVIDENCE"]).parent
-    for path in sorted(Path(os.environ[WORKSPACE]).glob("*/server/**/*")):
+    workspace = Path(os.environ[WORKSPACE])
+    for path in sorted({*workspace.glob("*/server/**/*"), *workspace.glob("*/*/*/app_*/*")}):
         load = LOADERS.get(path.suffix)
         if load and path.is_file() and not path.is_symlink() and _NOT_THE_SERVERS not in path.parts:
             name = path.relative_to(run).as_posix()

@@ -86,9 +86,9 @@ def global_weights(fl_ctx: FLContext) -> dict[str, Any]:
     return weights
 
 
-def record_error(error: Exception) -> None:
+def record_error(error: Exception, recorder: str = SERVER, site: str = "server") -> None:
     """Record an error of our own component, which must not end the run."""
     with suppress(OSError, KeyError):  # a full disk, or a server that no driver started
         frame = traceback.extract_tb(error.__traceback__)[-1]
         kind, place = type(error).__name__, f"{frame.filename}:{frame.lineno}"
-        Evidence(SERVER).exception(kind, str(error), place, site="server")
+        Evidence(recorder).exception(kind, str(error), place, site=site)

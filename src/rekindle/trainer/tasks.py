@@ -33,6 +33,7 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
     def __init__(self) -> None:
         """Start before the first task."""
         super().__init__()
+        self._recorder = SERVER
         self._sent: dict[str, Any] = {}
         self._rounds: dict[str, Any] = {}
         self._first: tuple[Any, dict[str, Any]] = (None, {})
@@ -48,13 +49,14 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
                 self._rounds[site(fl_ctx)] = task.get_header(AppConstants.CURRENT_ROUND)
                 if not self._began and fl_ctx.get_prop(FLContextKey.TASK_NAME) == TRAINS:
                     self._began = True
-                    Evidence(SERVER).model("", **model(data))
+                    Evidence(self._recorder).model("", **model(data))
             elif event_type == EventType.AFTER_TASK_DATA_FILTER:
                 filtered = dxo(fl_ctx.get_prop(FLContextKey.TASK_DATA)).get("data")
                 if next(leaves(filtered), None):  # none where a streamer has sent the tensors by itself
                     self._sent[site(fl_ctx)] = filtered
             elif event_type == EventType.BEFORE_TASK_RESULT_FILTER:
-                self._record_result(fl_ctx, fl_ctx.get_prop(FLContextKey.TASK_RESULT))
+                task = str(fl_ctx.get_prop(FLContextKey.TASK_NAME))
+                self._record_result(site(fl_ctx), task, fl_ctx.get_prop(FLContextKey.TASK_RESULT))
             elif event_type == AppEventType.AFTER_SHAREABLE_TO_LEARNABLE:
                 self._record_aggregate(fl_ctx)
         except Exception as error:
@@ -68,18 +70,21 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         weights = dict(leaves(global_weights(fl_ctx)))
         if self._names <= weights.keys():
             aggregate = fingerprint({name: weights[name] for name in self._names})
-            Evidence(SERVER).global_model(number + 1, aggregate)
+            Evidence(self._recorder).global_model(number + 1, aggregate)
 
-    def _record_result(self, fl_ctx: FLContext, result: Shareable) -> None:
-        sender, exchanged = site(fl_ctx), dxo(result)
+    def _averaged(self, tree: Any) -> dict[str, Any]:
+        """Return the numbers of a result that its sketch covers."""
+        return floating(tree)
+
+    def _record_result(self, sender: str, task: str, result: Shareable) -> None:
+        exchanged = dxo(result)
         got = exchanged.get("data")
         sent = dict(leaves(self._sent.pop(sender, None)))
         meta, of = exchanged.get("meta") or {}, kind(exchanged)
         number = self._rounds.pop(sender, None)  # an executor of a user's own may not send it back
         if not isinstance(number, int):
             number = result.get_header(AppConstants.CURRENT_ROUND)
-        task = str(fl_ctx.get_prop(FLContextKey.TASK_NAME))
-        weights = floating(got)
+        weights = self._averaged(got)
         if self._first[0] != (task, number):
             self._first = ((task, number), {})
         compared = figures(sent, got, self._first[1], difference=of == "WEIGHT_DIFF")
@@ -89,7 +94,7 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             self._names = frozenset(weights)
         steps = meta.get(FLMetaKey.NUM_STEPS_CURRENT_ROUND)
         all_sent = bool(weights) and weights.keys() <= sent.keys()
-        Evidence(SERVER).write(
+        Evidence(self._recorder).write(
             "task",
             site=sender,
             task=task,
@@ -98,14 +103,15 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             kind=of,
             **compared._asdict(),
             weight=None if steps is None else float(steps),
-            names=_digest(weights),
+            names=names_of(weights),
             sketch=fingerprint(weights).sketch if weights else (),
             sent=fingerprint({name: sent[name] for name in weights}).sketch if all_sent else (),
             metrics=_metrics(meta.get("initial_metrics")),
         )
 
 
-def _digest(weights: dict[str, Any]) -> str:
+def names_of(weights: dict[str, Any]) -> str:
+    """Return the digest of the names and shapes of weights."""
     names = "\0".join(f"{name} {tuple(leaf.shape)}" for name, leaf in sorted(weights.items()))
     return hashlib.sha256(names.encode()).hexdigest()
 

@@ -130,6 +130,7 @@ LIES = {
         "a site sent zeros": one_result(norm=0.0),
         "a site sent nothing": one_result(values=0, bytes=0, norm=None, finite=None),
         "a result was compared with nothing": one_result(moved=None),
+        "a site sent trees": one_result(values=0, norm=None, finite=None, moved=None),
         "no result is of training": of_results(lambda event: {**event, "task": "validate"}),
     },
     "results_are_sound": {

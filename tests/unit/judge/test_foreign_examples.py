@@ -239,3 +239,11 @@ def test_a_file_of_another_shape_is_no_traceback(example, name, content):
     for path in [*run.rglob("*.json"), *run.rglob("superlink_log.txt")]:
         path.write_text(content)
     assert judge(run).verdict in {"UNPROVEN", "FAIL"}
+
+
+def test_a_site_that_missed_its_turn_is_said_to_have_asked_too_late(example):
+    run = example("hello-cyclic")
+    for what in ("assigned task to", "got result from"):
+        _log(rf".*{what} client site-2.*\n", count=1)(run)
+    (found,) = [result for result in judge(run).evidence if result.claim == "every_site_took_part"]
+    assert "passes over a site that does not ask for its turn within 10 s" in found.message

@@ -23,7 +23,7 @@ def run(recordings, tmp_path):
 def test_its_rounds_are_those_in_which_every_site_sent_a_model(run):
     result = result_of(judge(run), "rounds_completed")
     assert result.state == "holds"
-    assert "had a model of every site in 3 rounds of Own." in result.message
+    assert "A model of every site was received in 3 rounds of Own." in result.message
 
 
 def test_a_round_without_a_sites_model_is_unknown(run):

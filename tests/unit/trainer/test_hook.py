@@ -74,7 +74,9 @@ def test_every_servers_configuration_gets_our_component_beside_its_own(tmp_path)
 def test_our_components_are_allowed_in_jobs_without_their_own_code():
     policy = SimpleNamespace(DEFAULT_CLASS_ALLOW_LIST=("nvflare.app_common.np.np_validator.NPValidator",))
     hook.ALWAYS["nvflare.app_common.default_component_policy"](policy)
-    ours = ("rekindle.trainer.tasks.TaskWitness", "rekindle.trainer.bounds.Bounds")
+    ours = tuple(
+        f"rekindle.trainer.{name}" for name in ("tasks.TaskWitness", "bounds.Bounds", "swarm.SwarmWitness")
+    )
     assert policy.DEFAULT_CLASS_ALLOW_LIST[1:] == ours
 
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import mul
+from typing import Any
 
 from rekindle.flare.announced import Workflow, components, configuration
 from rekindle.flare.workspace import SERVER
@@ -12,17 +13,19 @@ from rekindle.judge.run import Run
 from rekindle.records.events import GlobalEvent, Sketch, TaskEvent
 from rekindle.records.evidence import Line
 
-_AVERAGES = ("FedAvg", "ScatterAndGather")
+_AVERAGES = ("FedAvg", "ScatterAndGather", "SwarmServerController")
 """Workflows whose global model is the mean of the sites' results; others have an optimizer of their own."""
 _MAKES_THE_MEAN = "AccumulateWeightedAggregator"
 """Ends the classes of NVFlare's aggregators that do; its k-means, SVM and bagging have others."""
-_TAKES_THE_MEAN = ".FullModelShareableGenerator"
+_TAKES_THE_MEAN = (".FullModelShareableGenerator", ".SimpleModelShareableGenerator")
 EXACT = 1e-6
 """Relative to the largest figure of a sketch: means of float32, off by 4e-8 at most in recorded runs."""
 _MEAN = 1e-5
 """The same for sums in any order."""
 QUANTISED = 5e-3
 """The same for messages or models of 16 bits or fewer: off by 3e-4 at most in runs."""
+_GROWN, _ALONG, _SHRUNK = 0.5, 0.95, 0.25
+"""By training no model changes by half of itself along itself, or becomes a quarter of itself."""
 _CHANCE = 4.0
 """Standard deviations of the correlation of two unrelated models."""
 
@@ -102,10 +105,29 @@ def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
         if compared and all(_by_chance(line.event.kept, line.event) for line in compared):
             message = f"What sites sent {what} has nothing to do with the model that they were sent"
             yield fails(f"{message} (correlation {compared[0].event.kept:.3f}).", compared[0])
+    if mistaken := _mistaken([line.event for line in first if line.event.kept is not None]):
+        yield unknown(mistaken, first[0])
     beside = [line for line in run.models_sent if line.event.alike is not None]
     if beside and all(_by_chance(line.event.alike, line.event) for line in beside):
         message = "Results of two sites have nothing in common, although both got one model"
         yield fails(f"{message} (correlation {beside[0].event.alike:.3f}).", beside[0])
+
+
+def _mistaken(first: list[TaskEvent]) -> str | None:
+    """Return whether sites sent the model where a change of it was due, or the reverse."""
+    if first and all(_as_large(event) for event in first):
+        return "What sites sent as a change of the model in the first round is about the model itself."
+    if first and all(event.kind == "WEIGHTS" and _small(event) for event in first):
+        return "What sites sent as the model in the first round is no larger than a change of it."
+    return None
+
+
+def _as_large(event: TaskEvent) -> bool:
+    return event.kind == "WEIGHT_DIFF" and (event.relative or 0) > _GROWN and (event.kept or 0) > _ALONG
+
+
+def _small(event: TaskEvent) -> bool:
+    return event.relative is not None and event.relative < _SHRUNK
 
 
 def _by_chance(correlation: float | None, event: TaskEvent) -> bool:
@@ -118,7 +140,7 @@ def _no_mean(run: Run) -> str | None:
     flows = [flow for flow in run.account.flows if flow.flow is None or flow.flow.trains]
     if [flow.kind in _AVERAGES for flow in flows] != [True]:
         kinds = ", ".join(flow.kind for flow in flows) or "no workflow that trains"
-        return f"The mean is known of FedAvg and ScatterAndGather; the job has {kinds}."
+        return f"The mean is known of FedAvg, ScatterAndGather and swarm learning; the job has {kinds}."
     if configuration(run.workspace, SERVER).get("task_result_filters"):
         return "The server filters results before it aggregates them."
     return _no_weights(run)
@@ -144,17 +166,21 @@ def global_model_is_the_mean(run: Run) -> Iterator[Result]:
     """
     flow = next((flow for flow in run.account.flows if flow.kind in _AVERAGES), _FEDAVG)
     own = _own_aggregator(run, flow) or _optimizer(run, flow)
-    models = {line.event.round: line for line in run.of(GlobalEvent)}
+    models: dict[int, list[Line[GlobalEvent]]] = {}
+    for line in run.of(GlobalEvent):
+        models.setdefault(line.event.round, []).append(line)
     for later, (number, lines) in enumerate(_by_round(run)):
-        following, events = models.get(number + 1), [line.event for line in lines]
-        if len({event.names for event in events}) > 1 or (later and not all(event.sent for event in events)):
+        following, events = models.get(number + 1, []), [line.event for line in lines]
+        names = {event.names for event in events} | ({line.event.names for line in following} - {None})
+        if len(names) > 1 or (later and not all(event.sent for event in events)):
             message = f"In round {number} the names of weights differ between sites, or from what they got."
             if not own:
                 yield unknown(message, lines[0])
-        elif following is None:
+        elif not following:
             yield unknown(f"Our component at the server recorded no global model after round {number}.")
         else:
-            yield from _aggregated(run, events, following, own, flow)
+            for model in following:
+                yield from _aggregated(run, events, model, own, flow)
     if own:
         yield holds(f"The job makes its global model by {own}, so it need not be a mean.")
 
@@ -170,8 +196,7 @@ def _aggregated(
     if events[0].sent and same(events[0].sent, model):
         message = f"The global model after round {number} is the one before it: no result counted."
         yield fails(message, following)
-    given = flow.arguments.get("aggregation_weights")
-    shares = given if isinstance(given, dict) else {}
+    shares = _shares(run, flow)
     weights = [_weight(event) * float(shares.get(event.site, 1)) for event in events]
     mean = _weighted_mean(weights, results)
     coarse = run.lossy or any(event.bytes < 4 * event.values for event in events)
@@ -186,23 +211,35 @@ def _made(event: TaskEvent) -> Sketch:
     return tuple(map(sum, zip(event.sent, event.sketch, strict=True)))
 
 
-def _own_aggregator(run: Run, flow: Workflow) -> str:
+def _aggregators(run: Run, flow: Workflow) -> list[dict[str, Any]]:
     given = flow.arguments.get("aggregator")
-    inline = str(given.get("path", "")) if isinstance(given, dict) else ""
     named = given if isinstance(given, str) else flow.arguments.get("aggregator_id", "aggregator")
-    paths = [inline, *_paths(run, named)]
+    return [*([given] if isinstance(given, dict) else []), *_named(run, named)]
+
+
+def _own_aggregator(run: Run, flow: Workflow) -> str:
+    paths = (str(item.get("path", "")) for item in _aggregators(run, flow))
     return next((path for path in paths if path and not path.endswith(_MAKES_THE_MEAN)), "")
+
+
+def _shares(run: Run, flow: Workflow) -> dict[str, float]:
+    """Return by what the job multiplies each site's weight; the workflow has it, or its aggregator."""
+    of = [flow.arguments, *(item.get("args") or {} for item in _aggregators(run, flow))]
+    given = (arguments.get("aggregation_weights") for arguments in of)
+    return next((shares for shares in given if isinstance(shares, dict)), {})
 
 
 def _optimizer(run: Run, flow: Workflow) -> str:
     """Return the component that makes the global model from the mean by an optimizer, as FedOpt's does."""
-    paths = _paths(run, flow.arguments.get("shareable_generator_id", "shareable_generator"))
-    return next((path for path in paths if not path.endswith(_TAKES_THE_MEAN)), "")
+    found = _named(run, flow.arguments.get("shareable_generator_id", "shareable_generator"))
+    return next((item["path"] for item in found if not item["path"].endswith(_TAKES_THE_MEAN)), "")
 
 
-def _paths(run: Run, name: object) -> list[str]:
-    """Return the class of the server's component of this name, if there is one."""
-    return [item["path"] for item in components(run.workspace) if item.get("id") == name]
+def _named(run: Run, name: object) -> list[dict[str, Any]]:
+    """Return the components of this name at the server, or at the sites that aggregate."""
+    owners = run.account.aggregators or [""]
+    found = [item for owner in owners for item in components(run.workspace, owner)]
+    return [item for item in found if item.get("id") == name]
 
 
 def _weighted_mean(weights: Sequence[float], sketches: Sequence[Sketch]) -> Sketch | None:

@@ -73,7 +73,8 @@ def everyone_writes_their_own(run: Run) -> Iterator[Result]:
         if rank:
             own = isinstance(event, events.RankEvent) and (event.site, event.rank) == rank
         else:
-            own = isinstance(event, writers.get(line.file, ()))
+            site, file = folders.recorder(line.file)
+            own = site in ("", *run.account.aggregators) and isinstance(event, writers.get(file, ()))
         if not own:
             yield unknown(f"{line.file} has a line that its writer does not write.", line)
 

@@ -6,28 +6,40 @@ from collections.abc import Iterator
 from rekindle.flare.announced import sites
 from rekindle.flare.tasks import CAME
 from rekindle.flare.workspace import SERVER
+from rekindle.host import folders
 from rekindle.judge.check import Result, check, fails, holds, unknown
-from rekindle.judge.run import Run
+from rekindle.judge.run import TRAINS, Run
 from rekindle.records.events import ContributionEvent, FinalEvent, GlobalEvent, RoundEvent, Sketch, TaskEvent
 
 from .aggregation import EXACT, QUANTISED, same
 
+_AGGREGATED = r"Contribution from (\S{1,200}) ACCEPTED by the aggregator at round"
+"""A site's message when it aggregates a result of swarm learning."""
+
 
 @check("ours", "example")
 def server_recorded_every_result(run: Run) -> Iterator[Result]:
-    """Our component at the server recorded every result that the server's log has, and no other."""
-    logged = Counter((line.match[1], line.match[2]) for line in run.find(SERVER, CAME.pattern))
-    results = Counter((line.event.site, line.event.task) for line in run.results)
+    """Our component at the server recorded every result that the server's log has, and no other.
+
+    In swarm learning those at the sites do so for what each of them aggregated.
+    """
+    logged = Counter((SERVER, line.match[1], line.match[2]) for line in run.find(SERVER, CAME.pattern))
+    for name in run.account.aggregators:
+        logged.update((name, line.match[1], TRAINS) for line in run.find(name, _AGGREGATED))
+    results = Counter(
+        (folders.recorder(line.file)[0] or SERVER, line.event.site, line.event.task) for line in run.results
+    )
     if not results:
         yield unknown("Our component at the server recorded no result.")
     rounds = Counter((line.event.site, line.event.task, line.event.round) for line in run.results)
     for (site, task, number), count in sorted(rounds.items(), key=str):
         if number is not None and count > 1:
             yield unknown(f"{site} gave the server a result of {task} twice in round {number}.")
-    for site, task in sorted(logged.keys() | results.keys()):
-        if logged[site, task] != results[site, task]:
-            counts = f"{logged[site, task]} results of {site} for {task}"
-            yield unknown(f"The server's log has {counts}, and our component recorded {results[site, task]}.")
+    for key in sorted(logged.keys() | results.keys()):
+        owner, site, task = key
+        if logged[key] != results[key]:
+            counts = f"{logged[key]} results of {site} for {task}"
+            yield unknown(f"The log of {owner} has {counts}, and our component recorded {results[key]}.")
 
 
 @check("ours", "example", needs=(TaskEvent,))
@@ -65,13 +77,19 @@ def every_site_trained(run: Run) -> Iterator[Result]:
                 f"{site} did not train: no trainable parameter changed by more than rounding in {where}."
             )
             yield (fails if len(idle) == len(theirs) else unknown)(message, idle[0])
+    if raw := next((line for line in results if not line.event.values), None):
+        what = f"{raw.event.bytes} bytes that are no numbers, as trees and ciphertexts are"
+        yield unknown(f"{raw.event.site} sent {what}: nothing shows that it trained.", raw)
     uncompared = [line for line in results if line.event.moved is None and line.event.kind != "WEIGHT_DIFF"]
     began = min((line.event.round or 0 for line in results), default=0)  # with settings, and no model yet
     later = [line for line in uncompared if (line.event.round or 0) > began]
     if later and len(uncompared) < len(results):
         event = later[0].event
         yield unknown(f"{event.site}'s result was compared with nothing, unlike others.", uncompared[0])
-    silent = sorted({site.name for site in run.spec.sites} - {line.event.site for line in results})
+    trains = {site.name for site in run.spec.sites}
+    for flow in run.account.flows:
+        trains.intersection_update(flow.trainers(sorted(trains)))
+    silent = sorted(trains - {line.event.site for line in results})
     if silent:
         announced = ", ".join(sites(run.workspace)) or "none"
         yield unknown(f"The server had no training result of {silent[0]}; the job announced {announced}.")
@@ -83,7 +101,7 @@ def every_site_trained(run: Run) -> Iterator[Result]:
 def _wrong(event: TaskEvent) -> str | None:
     where = event.site if event.round is None else f"{event.site} in round {event.round}"
     if not event.values:
-        return f"{where} sent nothing back."
+        return None if event.bytes else f"{where} sent nothing back."
     if event.finite is False:
         return f"{where} sent what is not finite."
     if (event.kind == "WEIGHT_DIFF" and event.norm == 0) or event.moved == 0:

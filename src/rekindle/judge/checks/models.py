@@ -7,7 +7,7 @@ from pathlib import Path
 from rekindle.flare import announced
 from rekindle.flare.models import read_model
 from rekindle.flare.values import KEPT, UnreadableError, Values
-from rekindle.flare.workspace import SERVER, Workspace
+from rekindle.flare.workspace import Workspace
 from rekindle.host.archive import FILE_LIMIT
 from rekindle.host.files import sha256
 from rekindle.judge.check import Result, check, fails, holds, unknown
@@ -28,12 +28,11 @@ def global_model_saved(run: Run) -> Result:
     For a model too large to be collected, the evidence of loading it on the host counts; `saved_models_load`
     compares that with what sites sent.
     """
-    saved = sorted(run.workspace.models())
-    found = [_read(run, name) for name in saved] or [
+    found = [_read(run, name) for name in sorted(run.models)] or [
         _stayed(run, name, file) for name, file in sorted(run.models_left.items())
     ]
     if not found:
-        return unknown("No model file is in the server's folder.")
+        return unknown("No model file is in the server's folder, or in the sites' of swarm learning.")
     return min(found, key=lambda result: ("fails", "holds", "unknown").index(result.state))
 
 
@@ -53,11 +52,10 @@ def _sound(message: str, line: Line[ModelEvent]) -> Result:
 
 
 def _read(run: Run, name: str) -> Result:
-    workspace = run.workspace
-    member = workspace.members[SERVER]
-    at, size = member.path(name), member.sizes[name]
+    workspace, (member, file) = run.workspace, run.models[name]
+    at, size = member.path(file), member.sizes[file]
     try:
-        values = read_model(member, name)
+        values = read_model(member, file)
     except UnreadableError as error:
         line = None if error.damaged else run.loaded.get(at.relative_to(workspace.folder).as_posix())
         if line and not line.event.error:
@@ -118,7 +116,7 @@ def _flat(nested: object) -> Iterator[object]:
 def saved_models_load(run: Run) -> Iterator[Result]:
     """Every model that the server saved loads in the run's environment: finite, not all zeros, trained."""
     began, sent = run.loaded.get(""), {line.event.values for line in run.of(TaskEvent)}
-    saved = {name: run.workspace.members[SERVER].path(name) for name in sorted(run.workspace.models())}
+    saved = {name: member.path(file) for name, (member, file) in sorted(run.models.items())}
     files = {name: path.relative_to(run.folder).as_posix() for name, path in saved.items()}
     for name, file in {**files, **dict(sorted(run.models_left.items()))}.items():
         line, stayed = run.loaded.get(file), f"{name} stayed on the host" if name not in saved else ""

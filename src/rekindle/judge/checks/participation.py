@@ -51,6 +51,9 @@ def _fewer(site: str, flow: Workflow, account: Account) -> Result | None:
         if done[name] >= (wanted or 1) or (done[name] and (complete or flow.may_stop)):
             continue
         message = f"{site} returned {done[name]} of {wanted or 'its'} tasks {name} of {flow.kind}."
+        if flow.kind == "CyclicController":
+            wait = flow.arguments.get("task_assignment_timeout", 10)
+            message += f" NVFlare passes over a site that does not ask for its turn within {wait} s."
         if samples:
             return unknown(f"{message} It samples {of_round} of {len(account.sites)} sites a round.")
         return (fails if account.ended else unknown)(message)
@@ -70,7 +73,7 @@ def rounds_completed(run: Run) -> Result:
     if not account.flows:
         return unknown("The expected workflows are unknown.")
     for flow in account.flows if rounds else ():
-        if flow.flow and flow.flow.trains and flow.rounds not in {None, rounds}:
+        if (flow.flow is None or flow.flow.trains) and flow.rounds not in {None, rounds}:
             message = f"job.yml expects {rounds} rounds, and the job announced {flow.rounds} to {flow.kind}"
             return fails(f"{message}: pass {{rounds}} in its command, or correct rounds in job.yml.")
     found = [_finished(run, flow) for flow in account.flows]
@@ -82,8 +85,8 @@ def rounds_completed(run: Run) -> Result:
 
 def _finished(run: Run, flow: Workflow) -> Result:
     account = run.account
-    if flow.flow is None:
-        return _unknown(run, flow)
+    if flow.flow is None or flow.flow.between_sites:
+        return _by_models(run, flow)
     done = list(account.logged(flow, flow.flow.done)) if flow.flow.done else []
     if flow.flow.round_done and flow.rounds is not None:
         ended = account.rounds_done(flow, flow.flow.round_done)
@@ -113,20 +116,26 @@ def _by_tasks(account: Account, flow: Workflow, kind: Flow) -> Result:
     return holds(f"{flow.kind} had {len(good)} results{rounds}.", at)
 
 
-def _unknown(run: Run, flow: Workflow) -> Result:
-    """Judge an unknown class by the rounds that it announces and logs, and by its sites' results."""
+def _by_models(run: Run, flow: Workflow) -> Result:
+    """Judge swarm learning, or an unknown class, by its rounds and by its sites' results."""
     account = run.account
     wanted = run.spec.job.rounds if flow.rounds is None else flow.rounds
-    seen = [_rounds_of(run, site) for site in account.sites]
-    if run.models_sent and min(seen, default=0) >= wanted:
-        message = f"The server had a model of every site in {wanted} rounds of {flow.kind}."
+    seen = {site: _rounds_of(run, site) for site in flow.trainers(account.sites)}
+    if run.models_sent and min(seen.values(), default=0) >= wanted:
+        message = f"A model of every site was received in {wanted} rounds of {flow.kind}."
         return holds(message, run.models_sent[-1])
-    if flow.rounds is None:
-        return unknown(f"{flow.kind} announces no rounds.")
     begun = list(account.logged(flow, r"Round \d{1,9} started"))
     message = f"{flow.kind} began {len(begun)} of {flow.rounds} rounds; it does not log which it completed."
-    missing = 0 < len(begun) < flow.rounds and not flow.may_stop
-    return (fails if missing else unknown)(message, begun[-1] if begun else None)
+    if begun and flow.rounds and len(begun) < flow.rounds and not flow.may_stop:
+        return fails(message, begun[-1])
+    if run.models_sent and seen:
+        site = min(seen, key=seen.__getitem__)
+        message = f"A model of {site} was received in {seen[site]} of {wanted} rounds of {flow.kind}."
+    elif flow.rounds is None:
+        message = (
+            f"{flow.kind} announces no rounds: leave rounds_completed out of job.yml's proof if it has none."
+        )
+    return unknown(message, begun[-1] if begun else None)
 
 
 def _rounds_of(run: Run, site: str) -> int:
