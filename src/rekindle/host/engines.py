@@ -37,7 +37,7 @@ class Docker:
 
     options: ClassVar[tuple[str, ...]] = ()
     limits: ClassVar[tuple[str, ...]] = ("--ulimit", "memlock=-1", "--ulimit", "stack=67108864")
-    """What NCCL needs, which Docker's own defaults are too small for, and a daemon without root cannot give."""
+    """What NCCL needs: Docker's own defaults are too small, and a daemon without root cannot raise them."""
     own_numbers: ClassVar[bool] = True
     """Whether a container sees its own GPUs alone, and numbers them from 0."""
 
