@@ -1,5 +1,6 @@
 """Action ``copy_payload``: sends Rekindle's own code and the jobs to the host in one file."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -7,14 +8,18 @@ from ansible.plugins.action.copy import ActionModule as Copy
 from ansible.utils.display import Display
 
 from rekindle import records
+from rekindle.actions import clock
 from rekindle.actions.base import documented_options
 from rekindle.actions.limits import limited
 from rekindle.capsule import python
-from rekindle.host import folders
-from rekindle.host.payload import build_payload, left_behind
+from rekindle.host import files, folders
+from rekindle.host.payload import left_behind, packed, written
 from rekindle.host.places import JOBS
 from rekindle.jobs import checkout, example_names, load_job, load_planned
 from rekindle.records.folders import host_in, plan_in
+
+_OURS = packed(JOBS)
+"""Packed once, when this is loaded: each task has a process of its own, which begins with what is there."""
 
 
 @limited
@@ -43,14 +48,23 @@ class ActionModule(Copy):
                 names = ", ".join(f"{called}/{name}" for name in left[:5])
                 Display().warning(f"Not tracked by git and not sent to hosts: {names}. Fix: git add them.")
         others = {**_examples(plan, args["checkout"]), **own}
-        payload = build_payload(JOBS, Path(args["results"], "payload"), others)
+        content = packed(JOBS, others) if others else _OURS
+        payload = written(content, Path(args["results"], "payload"))
         there = f"{args['root']}/{folders.JOBS}/"
-        self._task.args = {"src": str(payload), "dest": there, "mode": "0600", "directory_mode": "0700"}
-        result: dict[str, Any] = super().run(tmp, task_vars)
+        result: dict[str, Any] = {"changed": False}
+        if not self._has(there + payload.name, payload):
+            self._task.args = {"src": str(payload), "dest": there, "mode": "0600", "directory_mode": "0700"}
+            result = super().run(tmp, task_vars)
         if not result.get("failed"):
             record = records.PayloadRecord(host=host.host, path=there + payload.name)
             records.write(Path(args["home"], folders.PAYLOAD_RECORD), record)
         return result
+
+    def _has(self, path: str, payload: Path) -> bool:
+        """Whether the host has this payload, for its owner alone; a copy asks four times as much."""
+        command = f"find {shlex.quote(path)} -type f -perm 600 -exec sha256sum {{}} +"
+        answer = clock.last_line(self._low_level_execute_command(command))
+        return answer.split(maxsplit=1)[:1] == [files.sha256(payload)]
 
 
 def _examples(plan: records.PlanRecord, setting: str) -> dict[str, Path]:

@@ -1,15 +1,26 @@
 """Action ``inspect_environments``: which planned environments a host has; nothing is changed there."""
 
+import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rekindle.actions.base import Action
-from rekindle.actions.limits import limited
+from rekindle.actions import asked
+from rekindle.actions.base import Action, Failed
+from rekindle.actions.limits import limited, within
+from rekindle.capsule.answer import receive
 from rekindle.capsule.sizes import to_fetch
 from rekindle.capsule.specs import specs_in
+from rekindle.environments import Specification
 from rekindle.host import folders
 from rekindle.hostfacts import frames
-from rekindle.records import StandingRecord, write
+from rekindle.records import HostRecord, PayloadRecord, StandingRecord, read, write
+from rekindle.results import state
+
+_LONGEST = 4 << 20
+"""Characters of an answer."""
+_LIMIT_S = 120
+"""For one; a host that has to look for longer does so as it builds, where it is followed."""
 
 
 @limited
@@ -19,21 +30,53 @@ class ActionModule(Action):
     _supports_check_mode = True
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
-        """Ask the host, and write standing.json."""
-        home = Path(args["folder"])
-        host, specs = specs_in(home, args["capsule"])
+        """Ask the host: whether each stands as it was built, or under check, which there are.
+
+        Writes env.json if all stand, and else returns their ``specs``. A lock from a host counts only if it
+        was sent, so theirs are kept.
+        """
+        home, host_name = Path(args["folder"]), task_vars["inventory_hostname"]
+        host, specs = specs_in(home, args["capsule"], offline=bool(args["wheelhouse"]))
+        if self._task.check_mode:
+            self._foresee(home, host, specs, args["wheelhouse"])
+            return {"changed": False}
+        for spec in specs:
+            state.keep_lock(spec["lock_text"])
+        if standing := self._standing(home, host, specs):
+            receive(standing, host_name, home, specs)
+            return {"changed": False}
+        return {"changed": False, "specs": specs}
+
+    def _standing(self, home: Path, host: HostRecord, specs: list[Specification]) -> list[Any]:
+        """Return the records of all, or nothing: one is to be built, or only a build can tell."""
+        if host.slurm:  # a node looks
+            return []
+        payload = read(home / folders.PAYLOAD_RECORD, PayloadRecord).path
+        command = asked.command_of(
+            specs[0]["python"], payload, "rekindle.environments", "standing", host.root
+        )
+        execute = partial(self._low_level_execute_command, in_data=json.dumps(specs).encode())
+        try:
+            with within(_LIMIT_S):
+                answer = asked.ask(execute, host.host, command, _LONGEST, "")
+        except (Failed, TimeoutError):
+            return []
+        standing = answer.get("environments")
+        return standing if isinstance(standing, list) else []
+
+    def _foresee(self, home: Path, host: HostRecord, specs: list[Specification], wheelhouse: str) -> None:
+        """Write standing.json."""
         root = Path(host.root)
         built = {spec["name"]: folders.marker(root, spec["name"], spec["lock_sha256"]) for spec in specs}
         found = frames.there(self._low_level_execute_command, host.host, "environments", built)
         standing = tuple(name for name in built if found[name].answered)
         missing = [spec for spec in specs if spec["name"] not in standing]
         wheels_mb = fetch_mb = None
-        if args["wheelhouse"]:
-            kept = {Path(args["wheelhouse"], spec["lock_sha256"][:12]) for spec in missing}
+        if wheelhouse:
+            kept = {Path(wheelhouse, spec["lock_sha256"][:12]) for spec in missing}
             wheels = (path for folder in kept for path in folder.glob("*"))
             wheels_mb = round(sum(path.stat().st_size for path in wheels) / 1e6)
         elif (size := to_fetch(missing, host)) is not None:
             fetch_mb = round(size / 1e6)
         record = StandingRecord(host=host.host, standing=standing, wheels_mb=wheels_mb, fetch_mb=fetch_mb)
         write(home / folders.STANDING_RECORD, record)
-        return {"changed": False}

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rekindle import capsule, records
+from rekindle import capsule, locks, records
 from rekindle.actions.base import Action, Failed
 from rekindle.capsule import wheelhouse
 from rekindle.gpus.usable import usable_gpus
@@ -16,6 +16,8 @@ from rekindle.host.places import JOBS
 from rekindle.jobs import checkout, environment_of, expand, foresee, lease, load_job, own_path, stops
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
 from rekindle.solver import solve
+
+locks.text("driver.txt")  # read once, as each task has a process of its own that begins with what is known
 
 
 class ActionModule(Action):

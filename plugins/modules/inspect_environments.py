@@ -4,7 +4,8 @@ DOCUMENTATION = """
 module: inspect_environments
 short_description: Report which planned environments the host has
 description:
-  - For check mode; changes nothing.
+  - Changes nothing on the host. Writes env.json if all stand as they were built, and else returns C(specs).
+  - In check mode it writes standing.json, by what is there.
 options:
   folder: {description: Folder of the host's records on the controller., type: str, required: true}
   wheelhouse:

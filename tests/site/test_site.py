@@ -124,9 +124,18 @@ def test_check_of_a_bare_host_reads_and_plans_and_leaves_it_bare(local, tmp_path
     assert not (tmp_path / "bare").exists()
 
 
+def _costs(output):
+    """Return how many tasks a host had, and how often each of them spoke to it: what a fleet pays for."""
+    (ok, skipped), *_ = re.findall(r"^local\s.*? ok=(\d+) .*? skipped=(\d+)", output, re.MULTILINE)
+    return int(ok) + int(skipped), len(re.findall(r"^<\S+> (?:EXEC|PUT|FETCH) ", output, re.MULTILINE))
+
+
 def test_a_job_that_has_passed_is_brought_home_and_not_run_again(site, local, tmp_path):
-    again = play("site.yml", local, tmp_path / "again")
+    again = play("site.yml", local, tmp_path / "again", "-vvv")
     assert again.status == 0, again.output
     assert re.search(r"local\s+: ok=\d+\s+changed=0 ", again.output), again.output
+    tasks, trips = _costs(again.output)
+    assert tasks <= 15
+    assert trips <= 12
     first, second = (folder / "local/pt_ddp/verdict.json" for folder in (site.results, again.results))
     assert second.read_bytes() == first.read_bytes()

@@ -1,9 +1,11 @@
-"""``python -m rekindle.environments start|build ROOT`` and ``… have ROOT NAME``, on the host.
+"""``python -m rekindle.environments start|build|standing ROOT`` and ``… have ROOT NAME``, on the host.
 
 ``start`` reads a JSON list of specifications (see ``build.build``) from standard input and leaves a process
 behind, detached from this session, that builds them and records its progress in logs/environments/: here, or
 with ``start ROOT SLURM``, a Slurm record in JSON, on a node of the cluster. While one runs, a second call
 with the same specifications starts nothing, and its caller follows the first.
+
+``standing`` reads them too, and prints the records of all environments, or none if one is to be built.
 
 ``have`` builds one of them on this node's own disk too, unless it is there, and prints any failure in JSON.
 """
@@ -17,7 +19,7 @@ from typing import Any
 from rekindle.host import batch, detached, disks, folders, own, slurm
 from rekindle.host.caches import keep_below
 
-from .build import BuildError, build
+from .build import BuildError, build, standing
 from .progress import Reporter
 
 
@@ -84,6 +86,8 @@ def main() -> int:
     try:
         if verb == "start":
             start(root, sys.stdin.read(), json.loads(sys.argv[3]) if sys.argv[3:] else None)
+        elif verb == "standing":
+            print(json.dumps({"environments": standing(root, json.load(sys.stdin))}))
         elif verb == "have":
             have(root, sys.argv[3])
         else:

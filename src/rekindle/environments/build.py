@@ -103,6 +103,21 @@ def build(
     return record, True
 
 
+def standing(root: Path, specs: list[Specification]) -> list[dict[str, Any]]:
+    """Return the Environment records of all ``specs``; none unless each is as it was built.
+
+    Nothing is made. Of those on nodes' own disks, no other machine knows.
+    """
+    found = []
+    for spec in specs:
+        target = folders.environment(root, spec["name"], spec["lock_sha256"])
+        record = None if spec["local"] else _known(target, spec)
+        if record is None:
+            return []
+        found.append(record)
+    return found
+
+
 def _known(target: Path, spec: Specification) -> dict[str, Any] | None:
     try:
         marker = json.loads((target / folders.ENV_MARKER).read_text(encoding="utf-8"))

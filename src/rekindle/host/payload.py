@@ -28,6 +28,11 @@ def build_payload(jobs: Path, folder: Path, others: Mapping[str, Path] = Mapping
         folder: for the payload.
         others: folders of the code of further jobs, by the jobs' names.
     """
+    return written(packed(jobs, others), folder)
+
+
+def packed(jobs: Path, others: Mapping[str, Path] = MappingProxyType({})) -> bytes:
+    """Return the content of the payload of `build_payload`."""
     content = BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for root, prefix, names in (
@@ -39,7 +44,11 @@ def build_payload(jobs: Path, folder: Path, others: Mapping[str, Path] = Mapping
                 entry = zipfile.ZipInfo(f"{prefix}/{name}", _EPOCH)
                 entry.compress_type = zipfile.ZIP_DEFLATED
                 archive.writestr(entry, (root / name).read_bytes())
-    data = content.getvalue()
+    return content.getvalue()
+
+
+def written(data: bytes, folder: Path) -> Path:
+    """Return the payload's file in ``folder``, which is named by its content."""
     target = folder / f"rekindle-{hashlib.sha256(data).hexdigest()[:16]}.zip"
     if not target.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -110,12 +119,11 @@ def job_files(payload: Path, name: str) -> Iterator[tuple[str, bytes]]:
         OSError: the payload cannot be read.
         zipfile.BadZipFile: it is damaged.
     """
-    prefix = PurePosixPath(_JOBS, name)
+    prefix = f"{_JOBS}/{name}/"
     with zipfile.ZipFile(payload) as archive:
         for entry in archive.infolist():
-            path = PurePosixPath(entry.filename)
-            if path.is_relative_to(prefix):
-                yield path.relative_to(prefix).as_posix(), archive.read(entry)
+            if entry.filename.startswith(prefix):
+                yield entry.filename.removeprefix(prefix), archive.read(entry)
 
 
 def extract_job(name: str, target: Path) -> None:

@@ -15,7 +15,7 @@ from rekindle.records import PayloadRecord, PlanRecord, read, timestamp, write
 
 
 @pytest.fixture
-def bring(load, tmp_path, monkeypatch):
+def bring(load, shell, tmp_path, monkeypatch):
     """Bring a repository's one job with a copy that results in ``copied``; returns also what it was given."""
     action, warned, given, home = load("copy_payload"), [], [], tmp_path / "h"
     home.mkdir()
@@ -26,7 +26,7 @@ def bring(load, tmp_path, monkeypatch):
     monkeypatch.setattr(action.module, "JOBS", tmp_path / "jobs")
     monkeypatch.setattr(action.module, "Display", lambda: SimpleNamespace(warning=warned.append))
 
-    def run(copied, left=(), **more):
+    def run(copied, left=(), there="", **more):
         def copy(self, tmp, task_vars):
             given.append(self._task.args)
             return copied
@@ -35,7 +35,8 @@ def bring(load, tmp_path, monkeypatch):
         monkeypatch.setattr(action.module, "left_behind", lambda jobs: list(left))
         args = {"root": "/r", "results": str(tmp_path), "home": str(home), "checkout": "", "wheelhouse": ""}
         args |= more
-        return action.run(args, host="h"), given, warned
+        execute = shell if there is None else lambda command: {"stdout": there}
+        return action.run(args, host="h", _low_level_execute_command=execute), given, warned
 
     return run
 
@@ -49,6 +50,35 @@ def test_it_is_copied_for_its_owner_alone_and_written_down(bring, tmp_path):
     written = read(tmp_path / "h" / "payload.json", PayloadRecord)
     assert written == PayloadRecord(host="h", path=f"/r/jobs/{source.name}")
     assert (result, warned) == ({"changed": True}, [])
+
+
+def _unreadable(path):
+    path.chmod(0o644)
+
+
+def _altered(path):
+    path.write_bytes(path.read_bytes() + b"x")
+
+
+def _linked(path):
+    path.rename(path.with_suffix(".other"))
+    path.symlink_to(path.with_suffix(".other"))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "copies"),
+    [(lambda path: None, 0), (Path.unlink, 1), (_unreadable, 1), (_altered, 1), (_linked, 1)],
+)
+def test_what_is_there_as_it_is_here_is_not_copied(bring, tmp_path, spoil, copies):
+    given = bring({})[1]
+    there = tmp_path / "r" / "jobs" / Path(given.pop()["src"]).name
+    there.parent.mkdir(parents=True)
+    shutil.copy(tmp_path / "payload" / there.name, there)
+    there.chmod(0o600)
+    spoil(there)
+    result, given, _ = bring({"changed": True}, there=None, root=str(tmp_path / "r"))
+    assert (result, len(given)) == ({"changed": copies == 1}, copies)
+    assert read(tmp_path / "h" / "payload.json", PayloadRecord).path == str(there)
 
 
 def test_a_copy_that_failed_is_not_written_down(bring, tmp_path):

@@ -1,4 +1,7 @@
-"""Which environments a host has, as ``--check`` asks it."""
+"""Which environments a host has, as ``--check`` asks it; and whether they stand as they were built."""
+
+import json
+from types import SimpleNamespace
 
 import pytest
 from locked import lock_as_today
@@ -6,7 +9,17 @@ from msgspec.structs import replace
 
 from rekindle import locks
 from rekindle.host import folders
-from rekindle.records import HostRecord, StandingRecord, read, write
+from rekindle.records import (
+    EnvRecord,
+    HostRecord,
+    PayloadRecord,
+    Slurm,
+    StandingRecord,
+    read,
+    to_builtins,
+    write,
+)
+from rekindle.results import state
 
 LOCKS = {
     name: locks.sha256(f"{lock}.txt")
@@ -21,10 +34,11 @@ def look(load, shell, home, tmp_path):
     host = read(home / "host.json", HostRecord)
     write(home / "host.json", replace(host, root=str(tmp_path / "root")))
 
-    def run(wheelhouse="", noise="echo Welcome;"):
+    def run(wheelhouse="", noise="echo Welcome;", *, checks=True):
         args = {"folder": str(home), "wheelhouse": str(wheelhouse), "capsule": ""}
-        execute = {"_low_level_execute_command": lambda command: shell(f"{noise} {command}")}
-        return load("inspect_environments").run(args, **execute)
+        execute = {"_low_level_execute_command": lambda command, **more: shell(f"{noise} {command}", **more)}
+        task = SimpleNamespace(args=args, check_mode=checks)
+        return load("inspect_environments").run(args, host="h200", **execute, _task=task)
 
     return run
 
@@ -69,3 +83,45 @@ def test_the_wheels_of_what_does_not_stand_are_to_be_brought(answer, tmp_path):
 def test_a_host_that_gives_no_answer_is_not_taken_for_a_bare_one(golden, look, home):
     golden(look(noise="exit 0;")["msg"])
     assert not (home / "standing.json").exists()
+
+
+@pytest.fixture
+def built(look, home, own_state):
+    """Return what looks, on a host that says what it is told to of its environments; and what they were."""
+    environments = to_builtins(read(home / "env.json", EnvRecord))["environments"]
+    (home / "env.json").unlink()
+    write(home / "payload.json", PayloadRecord(host="h200", path="/r/jobs/rekindle-0.zip"))
+
+    def run(says):
+        return look(noise=f"cat > /dev/null; echo '{says}'; exit 0;", checks=False)
+
+    return run, environments
+
+
+def test_what_stands_as_it_was_built_is_written_down_as_after_a_build(built, home):
+    look, environments = built
+    assert look(json.dumps({"environments": environments})) == {"changed": False}
+    assert to_builtins(read(home / "env.json", EnvRecord))["environments"] == environments
+    assert (home / "locks" / "driver.txt").read_text() == locks.text("driver.txt")
+
+
+@pytest.mark.parametrize("says", ["", "sh: not found", "[]", "{}", '{"environments": []}'])
+def test_what_does_not_stand_is_to_be_built_from_locks_that_are_kept_as_sent(built, home, says):
+    specs = built[0](says)["specs"]
+    assert [spec["name"] for spec in specs] == ["driver", "torch"]
+    assert all(state.sent_lock(spec["lock_sha256"]) == spec["lock_text"] for spec in specs)
+    assert not (home / "env.json").exists()
+
+
+def test_what_was_not_asked_for_is_refused(built, home):
+    look, environments = built
+    message = look(json.dumps({"environments": environments[:1]}))["msg"]
+    assert message.startswith("What came from the host is not a valid EnvRecord: its locks are not those")
+    assert not (home / "env.json").exists()
+
+
+def test_of_a_cluster_only_a_node_can_tell(built, home):
+    look, environments = built
+    host = read(home / "host.json", HostRecord)
+    write(home / "host.json", replace(host, slurm=Slurm(partition="gpu", time="01:00:00")))
+    assert "specs" in look(json.dumps({"environments": environments}))

@@ -1,4 +1,4 @@
-"""Lookups: a record, or what is built from records, or one sentence; and how a host is spoken to."""
+"""Lookups: a record, or one sentence; and how a host is spoken to."""
 
 from importlib.util import module_from_spec, spec_from_file_location
 
@@ -8,7 +8,6 @@ from msgspec.structs import replace
 from plays import REPOSITORY
 
 from rekindle.records import HostRecord, Slurm, read, write
-from rekindle.results import state
 
 
 def _lookup(name):
@@ -23,23 +22,9 @@ def test_a_record_is_a_dictionary(home):
     assert (host["schema"], len(host["gpus"])) == ("rekindle/host/1", 2)
 
 
-def test_the_locks_of_what_is_built_are_kept_as_sent(home, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    specs = _lookup("environment_specs").run([str(home)], wheelhouse="", capsule="")
-    assert specs[0]["name"] == "driver"
-    assert all(state.sent_lock(spec["lock_sha256"]) == spec["lock_text"] for spec in specs)
-
-
-@pytest.mark.parametrize(
-    ("name", "terms", "options"),
-    [
-        ("record", "{}/none.json", {"kind": "HostRecord"}),
-        ("environment_specs", "{}/none", {"wheelhouse": "", "capsule": ""}),
-    ],
-)
-def test_without_a_record_it_is_one_sentence_with_its_fix(home, name, terms, options):
+def test_without_a_record_it_is_one_sentence_with_its_fix(home):
     with pytest.raises(AnsibleLookupError, match=r"does not exist\. Fix: run the stage"):
-        _lookup(name).run([terms.format(home)], **options)
+        _lookup("record").run([f"{home}/none.json"], kind="HostRecord")
 
 
 def _found(home):

@@ -50,6 +50,7 @@ def test_an_error_of_uv_keeps_the_credentials_of_an_index(root, spec, monkeypatc
 @pytest.mark.parametrize("damage", ["deleted", "truncated", "added", "marker", "half"])
 def test_damage_is_noticed_and_mended(root, spec, damage):
     record, _ = builder.build(root, spec)
+    assert builder.standing(root, [spec, spec]) == [record, record]
     library = next(Path(record["path"]).rglob("_core*.so"))
     size = library.stat().st_size
     if damage == "deleted":
@@ -62,10 +63,21 @@ def test_damage_is_noticed_and_mended(root, spec, damage):
         (Path(record["path"]) / "rekindle-env.json").write_text("{")
     else:
         (Path(record["path"]) / "rekindle-env.json").unlink()
+    assert builder.standing(root, [spec]) == []
     again, changed = builder.build(root, spec)
     assert changed
     assert next(Path(again["path"]).rglob("_core*.so")).stat().st_size == size
     assert not list(Path(again["path"]).rglob("stray.py"))
+
+
+@pytest.mark.parametrize("other", [{"gpus": ["GPU-1"]}, {"python": "/usr/bin/python3"}, {"local": "/disk"}])
+def test_what_was_built_for_another_machine_does_not_stand_for_this_one(root, spec, other):
+    builder.build(root, spec)
+    asked = [[spec], [spec, {**spec, **other}]]
+    module = [sys.executable, "-m", "rekindle.environments", "standing", str(root)]
+    answers = [subprocess.check_output(module, input=json.dumps(specs).encode()) for specs in asked]
+    whole, broken = (json.loads(answer)["environments"] for answer in answers)
+    assert (len(whole), broken) == (1, [])
 
 
 def test_what_the_probe_compiled_is_found_where_the_environment_lies_then(root, spec, monkeypatch):
