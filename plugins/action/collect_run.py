@@ -11,6 +11,7 @@ from ansible.utils.display import Display
 
 from rekindle import records
 from rekindle.actions import clock
+from rekindle.actions.asked import command_of
 from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.host import folders
@@ -39,8 +40,9 @@ class ActionModule(Action):
             return {"skipped": True, "skip_reason": f"{args['job']} was not placed on the host."}
         placed = records.read(path, records.PlacedRecord)
         packed = f"{placed.run}.{secrets.token_hex(8)}.tar.gz"  # another may collect the same run
-        command = shlex.join([args["python"], "-m", "rekindle.host.archive", placed.run, packed])
-        answer = self._low_level_execute_command(f"PYTHONPATH={shlex.quote(placed.payload)} {command}")
+        pack = command_of(args["python"], placed.payload, "rekindle.host.archive", placed.run, packed)
+        digest = shlex.join([args["python"], "-ISc", _DIGEST, placed.payload])
+        answer = self._low_level_execute_command(f"{pack} && {{ {digest}; :; }}")
         if answer["rc"] != 0:
             complaint = " ".join(answer["stderr"].split())[-500:]
             raise Failed(f"The run could not be packed on the host: {complaint}")
@@ -55,7 +57,7 @@ class ActionModule(Action):
                 if part:
                     federated.keep_part(archive, dest, now)
                 else:
-                    received.keep(archive, dest, placed, now, self._digest(args["python"], placed.payload))
+                    received.keep(archive, dest, placed, now, clock.last_line(answer))
             except AnsibleConnectionFailure:
                 raise
             except AnsibleError as error:
@@ -69,10 +71,6 @@ class ActionModule(Action):
         if left := _left(dest):
             Display().display(f"{task_vars['inventory_hostname']} {args['job']}: {left}")
         return {}
-
-    def _digest(self, python: str, path: str) -> str:
-        command = shlex.join([python, "-ISc", _DIGEST, path])
-        return clock.last_line(self._low_level_execute_command(command))
 
 
 def _left(run: Path) -> str:

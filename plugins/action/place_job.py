@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from rekindle import acceptance, jobs, records
-from rekindle.actions import clock
+from rekindle.actions import asked, clock
 from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.federation import placing
@@ -23,7 +23,7 @@ from rekindle.results.gather import placed_in
 
 @limited
 class ActionModule(Action):
-    """Returns ``spec``, and ``run``: its folder on the host, named by its inputs."""
+    """Returns ``spec``, ``run``: its folder on the host, named by its inputs, and whether it ``passed`` there."""
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Write the job's placed.json; one that does not run gets its verdict.json instead."""
@@ -55,24 +55,35 @@ class ActionModule(Action):
             home = folder.parent / folders.FEDERATIONS if args["server"] else folder
             _refuse(home, jobs.without_a_run(job, home.name, reason.verdict, reason.message, reason.fix))
             return {}
-        now = clock.ask(self._low_level_execute_command, args["python"])
-        if now is None:
-            fix = f"see why {args['python']} does not run there."
-            raise Failed("The host does not report its time.", fix)
-        spec = replace(spec, clock=now)
         oldest = lease.oldest(args["max_age"], datetime.now(timezone.utc))
         if members:
+            spec = replace(spec, clock=self._clock(args["python"]))
             name, shared = placing.common(spec, Path(args["payload"]).name)
             nonce = state.agree(name, shared, again=args["rerun"], oldest=oldest).nonce
             spec = state.under(run, replace(spec, nonce=nonce))
-            target = federated.placed_part(folder, job.name)
+            target, passed = federated.placed_part(folder, job.name), False
         else:
             spec = state.agree(run, spec, again=args["rerun"], oldest=oldest)
+            passed = spec.clock is not None and not args["rerun"] and self._passed(args, run, spec.nonce)
+            if spec.clock is None:
+                spec = replace(spec, clock=self._clock(args["python"]))
+                state.keep(run, spec)
             target = placed_in(folder, job.name)
             _forget(folder / job.name / folders.VERDICT, spec.nonce)
         placed = records.PlacedRecord(run=run, payload=args["payload"], spec=spec, at=records.timestamp())
         records.write(target, placed)
-        return {"spec": records.to_builtins(spec), "run": run}
+        return {"spec": records.to_builtins(spec), "run": run, "passed": passed}
+
+    def _clock(self, python: str) -> records.Clock:
+        now = clock.ask(self._low_level_execute_command, python)
+        if now is None:
+            raise Failed("The host does not report its time.", f"see why {python} does not run there.")
+        return now
+
+    def _passed(self, args: dict[str, Any], run: str, nonce: str) -> bool:
+        """Whether a run that was sent before has passed by its host, which would start nothing."""
+        command = asked.command_of(args["python"], args["payload"], "rekindle.driver", "passed", run, nonce)
+        return clock.last_line(self._low_level_execute_command(command)) == "passed"
 
 
 def _members(args: dict[str, Any], task_vars: dict[str, Any]) -> placing.Members | None:

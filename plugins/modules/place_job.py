@@ -4,7 +4,7 @@ DOCUMENTATION = """
 module: place_job
 short_description: Decide on which GPUs a job's sites run, and return its specification
 description:
-  - Returns nothing for a job that has passed with the same inputs, or that cannot run (see its verdict).
+  - Returns nothing for a job that cannot run (see its verdict).
 options:
   folder: {description: Folder of the host's records on the controller., type: str, required: true}
   job: {description: Name of the job., type: str, required: true}

@@ -1,8 +1,9 @@
-"""``python -m rekindle.driver start|restart|cancel|supervise|watch|autopsy RUN_DIR``, on the host.
+"""``python -m rekindle.driver start|restart|passed|cancel|supervise|watch|autopsy RUN_DIR``, on the host.
 
 ``start`` reads a RunSpec from standard input, makes the run's folder, leaves a supervisor behind that
 is detached from this session, or queues one where SLURM gives nodes, and prints ``started``. Called again for
 the same run it starts nothing and prints nothing.
+``passed RUN_DIR NONCE`` prints ``passed`` if ``start`` with that nonce would find nothing to do.
 ``cancel`` takes a run that waits for other hosts out of SLURM's queue, or off its nodes.
 ``watch`` is what the supervisor starts on each further node of a run, and ``autopsy`` if it has to end it.
 """
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from rekindle.host import batch, detached, folders, own, slurm
 from rekindle.host.leftovers import BUILDER, running
+from rekindle.host.look import held
 from rekindle.host.payload import extract_job
 from rekindle.host.variables import for_jobs
 from rekindle.records import RecordError, RunSpec, decode, to_builtins, write
@@ -74,6 +76,16 @@ def start(run_dir: Path, *, again: bool = False) -> bool:
     return True
 
 
+def passed(run_dir: Path, nonce: str) -> bool:
+    """Whether the run has passed under that nonce, and nothing of it goes on or is to be recorded."""
+    try:
+        ended = progress_in(run_dir).state == "ended"
+    except RecordError:
+        return False
+    goes_on = held(run_dir / folders.DRIVER_LOCK) or slurm.queued(run_dir)
+    return ended and not goes_on and _passed(run_dir, nonce) is not None
+
+
 def _passed(run_dir: Path, nonce: str) -> float | None:
     """Return the seconds of a run under that nonce that has passed; of a participant's, that ended well."""
     with suppress(RecordError):
@@ -110,6 +122,8 @@ def main() -> int:
                 print("started")
         except (BusyError, batch.SlurmError) as error:
             sys.exit(str(error))
+    elif verb == "passed":
+        print("passed" if passed(run_dir, sys.argv[3]) else "")
     elif verb == "cancel":
         slurm.cancel(run_dir)
     elif verb == "supervise":

@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 import time
+import zipfile
 from types import SimpleNamespace
 
 import pytest
@@ -147,8 +148,13 @@ def test_a_host_that_greets_has_a_clock_and_one_that_prints_no_time_none(clock):
     assert abs(clock("'Welcome!\\n', time.time(), sep=''").offset_s) < 30
 
 
-def test_the_payload_on_the_host_has_a_digest_if_it_can_be_read(load, shell, tmp_path):
-    action = load("collect_run").make({}, _low_level_execute_command=shell)
-    (tmp_path / "it's").write_bytes(b"x")
-    assert action._digest(sys.executable, str(tmp_path / "it's")) == hashlib.sha256(b"x").hexdigest()
-    assert action._digest(sys.executable, str(tmp_path)) == ""
+@pytest.mark.parametrize("readable", [True, False])
+def test_the_payload_on_the_host_has_a_digest_if_it_can_be_read(collect, tmp_path, monkeypatch, readable):
+    found, payload = [], tmp_path / "it's"
+    with zipfile.ZipFile(payload, "w") as archive:
+        for path in (PAYLOAD / "rekindle").rglob("*.py"):
+            archive.write(path, path.relative_to(PAYLOAD))
+    monkeypatch.setattr(received, "keep", lambda *given: found.append(given[-1]))
+    monkeypatch.setattr(sys.modules[__name__], "PAYLOAD", payload if readable else PAYLOAD)
+    assert collect("one")[0] == {}
+    assert found == [hashlib.sha256(payload.read_bytes()).hexdigest() if readable else ""]

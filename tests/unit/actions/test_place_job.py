@@ -2,6 +2,7 @@
 
 import hashlib
 import shutil
+import time
 import zipfile
 from datetime import datetime, timedelta, timezone
 
@@ -64,7 +65,7 @@ def _assert_no_run(home, job, verdict, cause):
 def test_a_job_that_can_run_is_placed(place, home, brought):
     result = place(arguments={"pt_ddp": {"local_epoch": 3}, "llm_sft": {"batch_size": 1}})
     placed = read(home / "pt_ddp.placed.json", PlacedRecord)
-    assert result == {"spec": to_builtins(placed.spec), "run": placed.run}
+    assert result == {"spec": to_builtins(placed.spec), "run": placed.run, "passed": False}
     assert placed.payload == brought
     assert placed.run.startswith("/tmp/rekindle/runs/pt_ddp-")
     assert (placed.spec.host, placed.spec.job.arguments["local_epoch"]) == ("h200", 3)
@@ -89,6 +90,27 @@ def test_what_passed_runs_under_another_nonce_only_if_it_is_asked_to(place):
     again = place(rerun=True)
     assert again["run"] == first["run"]
     assert again["spec"]["nonce"] != first["spec"]["nonce"]
+
+
+def test_a_host_on_which_it_has_passed_is_asked_and_believed_only_of_a_run_that_was_sent_to_it(place):
+    asked, says = [], ["passed"]
+
+    def execute(command):
+        asked.append("passed" if " rekindle.driver passed " in command else "time")
+        said = time.time() if asked[-1] == "time" else says[0]
+        return {"rc": 0, "stdout": f"Welcome\n{said}\n", "stderr": ""}
+
+    first = place(execute=execute)
+    assert (first["passed"], asked) == (False, ["time"])
+    assert place(execute=execute) == {**first, "passed": True}
+    for says[0] in ("", "passed not", "sh: python: not found"):
+        assert place(execute=execute) == first
+    assert asked == ["time", *["passed"] * 4]
+    says[0] = "passed"
+    assert place(execute=execute, rerun=True)["passed"] is False
+    state.note(first["run"], state.sent("h200", first["run"]), "PASS")
+    assert place(execute=execute, rerun=True)["spec"]["nonce"] != first["spec"]["nonce"]
+    assert asked[5:] == ["time"]
 
 
 def test_what_passed_runs_again_when_it_is_older_than_it_may_be(place):

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from test_driver import STUBBORN, _assert_gone, _pid, _start, _supervisor, _wait_for, _wait_for_end
 
+from rekindle.driver import __main__ as driver
 from rekindle.records import Ended, Participant, Progress, RunSpec, VerdictRecord, read, write
 
 
@@ -37,6 +38,38 @@ def test_what_runs_or_has_passed_is_not_started_again(tmp_path):
     assert _start_again(run, start, "PASS") is False
     assert (run / "job" / "count").read_text() == "x"
     assert (run / "driver.lock").exists()
+
+
+@pytest.fixture
+def says_passed(monkeypatch, capsys):
+    """Return whether the verb ``passed`` says so of a run."""
+
+    def ask(run, nonce="of this run"):
+        monkeypatch.setattr(sys, "argv", ["driver", "passed", str(run), nonce])
+        assert driver.main() == 0
+        return {"passed\n": True, "\n": False}[capsys.readouterr().out]
+
+    return ask
+
+
+def test_a_run_has_passed_only_at_its_end_with_a_pass_under_the_nonce_that_is_sent(tmp_path, says_passed):
+    assert not says_passed(tmp_path)
+    run, start = _start(tmp_path, _counting(tmp_path))
+    start()
+    _wait_for(run / "progress.json")
+    assert not says_passed(run)
+    (tmp_path / "go").touch()
+    verdict = read(_wait_for_end(run) / "verdict.json", VerdictRecord)
+    assert not says_passed(run)
+    write(run / "verdict.json", msgspec.structs.replace(verdict, verdict="PASS"))
+    assert says_passed(run)
+    assert not says_passed(run, nonce="b" * 32)
+    with (run / "driver.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert not says_passed(run)
+    ended = read(run / "progress.json", Progress)
+    write(run / "progress.json", msgspec.structs.replace(ended, state="running"))
+    assert not says_passed(run)
 
 
 def test_a_pass_counts_under_the_nonce_that_is_sent_alone(tmp_path):
