@@ -23,7 +23,7 @@ from rekindle.results.gather import placed_in
 
 @limited
 class ActionModule(Action):
-    """Returns ``spec``, ``run``: its folder on the host, named by its inputs, and whether it ``passed`` there."""
+    """Returns ``spec``, ``run``: its folder on the host, by its inputs, and whether it ``passed`` there."""
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Write the job's placed.json; one that does not run gets its verdict.json instead."""
