@@ -132,7 +132,7 @@ def test_the_extra_variable_goes_before_the_environment(repository, tmp_path):
     arguments = ("playbooks/validate.yml", "--limit", "good")
     play(repository, *arguments, "-e", f"rekindle_results={given}", REKINDLE_RESULTS=str(other))
     assert (given / "report.html").exists()
-    assert not other.exists()  # which alone is taken: tests/unit/actions/test_anywhere.py
+    assert not other.exists()  # which alone is taken: tests/site/test_anywhere.py
 
 
 @pytest.mark.parametrize(("more", "reported"), [((), True), (("--check",), False)], ids=["", "check"])
