@@ -67,7 +67,7 @@ LIES = (
         Edit("workflow.py", "model = self.update_model", "pass", instead=True),
     ),
     digits(
-        "swarm_aggregator_keeps_one_sites_result",
+        "swarm_keeps_one_sites_result",
         "global_model_is_the_mean",
         "'s result alone",
         *swarm(),
