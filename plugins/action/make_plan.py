@@ -17,7 +17,7 @@ from rekindle.jobs import checkout, environment_of, expand, foresee, lease, load
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
 from rekindle.solver import solve
 
-locks.text("driver.txt")  # read once, as each task has a process of its own that begins with what is known
+locks.text(locks.DRIVER)  # read once, as each task has a process of its own that begins with what is known
 
 
 class ActionModule(Action):

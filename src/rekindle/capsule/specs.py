@@ -11,8 +11,6 @@ from rekindle.records.folders import host_in, plan_in
 
 from .capsules import lock_text
 
-_DRIVER_LOCK = "driver.txt"
-
 
 def environment_specs(
     plan: PlanRecord, host: HostRecord, *, offline: bool = False, capsule: Path | None = None
@@ -34,9 +32,9 @@ def environment_specs(
     driver: Specification = {
         "name": "driver",
         "python": builds[0].python,
-        "lock": _DRIVER_LOCK,
-        "lock_sha256": locks.sha256(_DRIVER_LOCK) or "",
-        "lock_text": locks.text(_DRIVER_LOCK),
+        "lock": locks.DRIVER,
+        "lock_sha256": locks.sha256(locks.DRIVER) or "",
+        "lock_text": locks.text(locks.DRIVER),
         "system_site": False,
         "gpus": [],
         "local": "",

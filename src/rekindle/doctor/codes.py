@@ -5,6 +5,7 @@ from functools import cache
 from importlib.resources import files
 
 import msgspec
+from msgspec.structs import replace
 
 from rekindle.records import Layer, decodable, decode
 
@@ -28,6 +29,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pattern: str
     """Regular expression over a message; the first of its groups that is not empty is the code."""
     rows: dict[str, Code]
+    """By code; the file has codes that mean the same in one row, with spaces between them."""
 
 
 _ALL = decodable(tuple[Table, ...])
@@ -36,7 +38,12 @@ _ALL = decodable(tuple[Table, ...])
 @cache
 def tables() -> tuple[Table, ...]:
     """Return all tables."""
-    return decode(files(__package__).joinpath("codes.json").read_bytes(), _ALL)
+    found = decode(files(__package__).joinpath("codes.json").read_bytes(), _ALL)
+    return tuple(replace(table, rows=_each(table.rows)) for table in found)
+
+
+def _each(rows: dict[str, Code]) -> dict[str, Code]:
+    return {number: row for numbers, row in rows.items() for number in numbers.split()}
 
 
 @cache

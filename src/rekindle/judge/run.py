@@ -76,15 +76,15 @@ class Run:
         workspaces = of_run(self.folder)
         if len(workspaces) < 2:
             return [self]
-        own, written = [folders.server_events(of.job) for of in workspaces], {of.file for of in self.lines}
+        own, written = [folders.server_events(w.job) for w in workspaces], {line.file for line in self.lines}
         files = [file if file in written else folders.SERVER_EVENTS for file in own]
-        all_servers = {*own, folders.SERVER_EVENTS}
+        servers = {*own, folders.SERVER_EVENTS}
         first = next((workspaces[n] for n, file in enumerate(files) if file == folders.SERVER_EVENTS), None)
         return [
             replace(
                 self,
                 spec=as_announced(self.spec, workspace),
-                lines=[of for of in self.lines if folders.recorder(of.file)[1] not in all_servers - {file}],
+                lines=[line for line in self.lines if folders.recorder(line.file)[1] not in servers - {file}],
                 workspace=workspace,
                 unread=(*self.unread, *workspace.unread()),
                 zoned=first,

@@ -16,6 +16,8 @@ from typing import NamedTuple
 from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import canonicalize_name, parse_sdist_filename, parse_wheel_filename
 
+DRIVER = "driver.txt"
+"""The lock of the driver's own environment."""
 NEWER_PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 """For which a lock of "3.10 and newer" has files too."""
 _NEWEST_GLIBC_MINOR = 40  # wheels for a glibc from the future would go unlocked, no more

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from datetime import datetime, timedelta, timezone
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,8 @@ from types import SimpleNamespace
 import pytest
 from ansible.plugins.action import ActionBase
 from plays import REPOSITORY
+
+from rekindle.jobs import lease
 
 
 class Plugin:
@@ -78,3 +81,24 @@ def brought(home):
 def home(tmp_path, recordings):
     """Return a host's folder of results, with the host.json, plan.json and env.json of two H200."""
     return Path(shutil.copytree(recordings / "h200-x2", tmp_path / "results" / "h200"))
+
+
+@pytest.fixture
+def place(load, home, on_host, own_state):
+    """Place a job, of a user who has sent nothing before, on the recorded host."""
+    now = datetime.now(timezone.utc)
+    lease.keep(home, "h200", now, None)
+
+    def run(job="pt_ddp", left_s=None, execute=None, **more):
+        if left_s is not None:
+            lease.keep(home, "h200", now, now + timedelta(seconds=left_s))
+        args = {
+            **{"folder": str(home), "job": job, "tmpdir": "/tmp/rekindle/tmp", "arguments": {}, "sizes": {}},
+            **{"rerun": False, "max_age": "", "checkout": "", "gate": "host"},
+            **on_host[0],
+            **more,
+        }
+        parts = {"_low_level_execute_command": execute} if execute else on_host[1]
+        return load("place_job").run(args, host="h200", **parts)
+
+    return run
