@@ -20,6 +20,7 @@ SCOPES = {
     "tests/site/test_upgrade.py": "jobs",
     "tests/hosts/test_federated.py": "federation",
     "tests/hosts/test_federated_faults.py": "federation",
+    "tests/hosts/test_federated_hosts.py": "federation",
     "tests/hosts/test_federated_retired.py": "federation",
     "tests/hosts/test_lease_end.py": "pair",
     "tests/hosts/test_safety_over_ssh.py": "pair",
@@ -69,6 +70,17 @@ class Together(LoadScopeScheduling):
         if waits:
             self.workqueue.move_to_end(waits[0], last=False)
         super()._assign_work_unit(node)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--part", default="0/1", help="K/N: the K-th of N parts of the files, from 0 on")
+
+
+def pytest_collection_modifyitems(config, items):
+    part, parts = map(int, config.option.part.split("/"))
+    files = sorted({item.path for item in items})[part::parts]
+    config.hook.pytest_deselected(items=[item for item in items if item.path not in files])
+    items[:] = [item for item in items if item.path in files]
 
 
 def pytest_xdist_make_scheduler(config, log):
