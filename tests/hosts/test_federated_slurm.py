@@ -1,5 +1,7 @@
 """federate.yml with a login node as a site: from bare hosts to a proof, a job that is cancelled, its end."""
 
+import time
+
 import pytest
 import yaml
 from federations import AGAIN, LISTENS, Going, root, verdict_in
@@ -68,6 +70,17 @@ def test_a_job_that_is_cancelled_in_mid_run_is_named(mixed_proven, mixed, shop, 
     assert verdict.findings[0].file == "slurm/slurm.log"  # of the host slurm
     assert seconds < 120, going.output
     nothing_runs(mixed)
+
+
+def test_a_site_that_slurm_suspends_goes_on_and_passes(mixed_proven, mixed, shop, tmp_path):
+    going = Going(mixed, shop, tmp_path).start(*AGAIN, seen="slurm pt_ddp: round 1/3")
+    job = root(mixed, "login", "squeue --noheader --format=%i")
+    root(mixed, "login", f"scontrol suspend {job}")
+    time.sleep(20)
+    root(mixed, "login", f"scontrol resume {job}")
+    assert going.ended(status=0)[0].verdict == "PASS"
+    (span,) = read(going.results / "federations/pt_ddp/ended.json", Ended).suspensions
+    assert (span.host, 15 < span.until - span.since < 25) == ("slurm", True)
 
 
 def test_retire_leaves_nothing_of_it(mixed_proven, mixed, shop):

@@ -8,8 +8,6 @@ from rekindle.records import Suspension
 
 _GAP_S = 5.0
 """Between two readings, usually a second apart; SLURM is asked about a longer gap."""
-_KEPT = 100
-"""Suspensions in a record, at most; a cluster that runs jobs in turn has any number."""
 
 
 class Clock:
@@ -31,7 +29,7 @@ class Clock:
             self._resumed = slurm.resumed(self._folder) or before
         if self._resumed != before:
             until = time.time()
-            if len(self.suspensions) < _KEPT:
+            if len(self.suspensions) < Suspension.MOST:
                 self.suspensions.append(Suspension(since=round(until - gap, 3), until=round(until, 3)))
         else:
             self._elapsed += gap

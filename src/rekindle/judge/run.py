@@ -131,7 +131,7 @@ class Run:
 
     def suspended_s(self, event: events.RoundEvent) -> float:
         """Return for how long SLURM had the run suspended in a rank's round."""
-        return self.ended.suspended_s(event.time - event.seconds, event.time) if self.ended else 0.0
+        return self.ended.suspended_s(event, self.spec.member_host(event.site)) if self.ended else 0.0
 
     @cached_property
     def samples(self) -> list[Line[events.SampleEvent]]:

@@ -46,9 +46,10 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
         remedy = _cure(run)
     elif verdict != "PASS":
         remedy = "Read the evidence of the claims that do not hold, and the sites' logs beside it."
-    if verdict != "PASS" and run.ended and run.ended.suspensions:
-        seconds = sum(suspension.until - suspension.since for suspension in run.ended.suspensions)
-        cause = f"{cause} SLURM had suspended the run for {seconds:.0f} s."
+    spans = run.ended.suspensions if verdict != "PASS" and run.ended else ()
+    for host in dict.fromkeys(span.host for span in spans):
+        seconds = sum(span.until - span.since for span in spans if span.host == host)
+        cause = f"{cause} SLURM had suspended {host or 'the run'} for {seconds:.0f} s."
     known = known_issue(run.spec)
     if known and run.ended and known.explains(findings):
         if known.expired(run.ended.started):

@@ -1,10 +1,11 @@
 """``spec.json``, ``progress.json`` and ``ended.json``: one run of one job, for and by the driver."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
 from .base import Few, FileName, Integer, Number, Record, Table, Text, Timestamp
+from .events import RoundEvent
 from .host import Engine, GpuProcess
 from .job import Job, Ranks
 from .slurm import Slurm
@@ -207,8 +208,13 @@ class LeftBehind(Record, kw_only=True, frozen=True):
 class Suspension(Record, kw_only=True, frozen=True):
     """A time in which SLURM had a run suspended, seconds since the epoch."""
 
+    MOST: ClassVar = 100
+    """The first of a run, that are kept; a cluster that runs jobs in turn has any number."""
+
     since: Number
     until: Number
+    host: Text | None = None
+    """Of a federation, which alone was suspended; None for the whole run."""
 
 
 class Ended(Record, kw_only=True, frozen=True):
@@ -225,12 +231,15 @@ class Ended(Record, kw_only=True, frozen=True):
     """Of job.py; None if it was killed by the driver."""
     waited_s: Number | None = None
     """In SLURM's queue, from sbatch until it was started; None if it was in none, or unknown."""
-    suspensions: Annotated[tuple[Suspension, ...], Meta(max_length=100)] = ()
-    """The first hundred, within ``duration_s``; the limit and the watchdog count none of them."""
+    suspensions: Annotated[tuple[Suspension, ...], Meta(max_length=Suspension.MOST)] = ()
+    """Within ``duration_s``; the limit and the watchdog count none of them."""
 
-    def suspended_s(self, since: float, until: float) -> float:
-        """Return for how long the run was suspended between two moments, seconds since the epoch."""
-        return sum(
-            max(0.0, min(until, suspension.until) - max(since, suspension.since))
-            for suspension in self.suspensions
-        )
+    def suspended(self, host: str | None) -> list[Suspension]:
+        """Return when SLURM had suspended what runs on a host of a federation, or the whole run."""
+        return [span for span in self.suspensions if span.host in {None, host}]
+
+    def suspended_s(self, event: RoundEvent, host: str | None) -> float:
+        """Return for how long the run was suspended in a round of a rank on ``host``."""
+        since = event.time - event.seconds
+        spans = self.suspended(host)
+        return sum(max(0.0, min(event.time, span.until) - max(since, span.since)) for span in spans)

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta, timezone
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -24,6 +24,7 @@ from rekindle.records import (
     PlacedRecord,
     RecordError,
     RunSpec,
+    Suspension,
     VerdictRecord,
     moment,
     read,
@@ -181,6 +182,7 @@ def _ended(run: Path, hosts: list[str]) -> Ended:
     worst = min(ends, key=lambda host: _REASONS.index(ends[host].reason))
     message = ends[worst].message
     waited = [ended.waited_s for ended in ends.values() if ended.waited_s is not None]
+    suspensions = (replace(span, host=host) for host, ended in ends.items() for span in ended.suspensions)
     return replace(
         ends[hosts[0]],
         started=timestamp(began.astimezone(timezone.utc)),
@@ -188,6 +190,7 @@ def _ended(run: Path, hosts: list[str]) -> Ended:
         reason=ends[worst].reason,
         message=f"{worst}: {message}" if message else None,
         waited_s=max(waited, default=None),
+        suspensions=tuple(islice(suspensions, Suspension.MOST)),
     )
 
 

@@ -167,3 +167,20 @@ def test_rounds_of_a_recipe_count_after_a_loss(lost):
     account.sites = ["one", "three"]
     assert len(account.rounds_done(fedavg, AGGREGATED)) == 3
     assert {task.site for task in account.tasks} == {"one", "three"}
+
+
+@pytest.mark.parametrize(
+    ("host", "verdict", "cause"),
+    [
+        ("gpu-9", "PASS", "None"),
+        ("gpu-1", "UNPROVEN", "An event was written while .* SLURM had suspended gpu-1 for 2000 s."),
+        (None, "UNPROVEN", "An event was written while .* SLURM had suspended the run for 2000 s."),
+    ],
+)
+def test_a_site_that_slurm_suspends_stands_alone(run, host, verdict, cause):
+    with json_in(run / "ended.json") as ended:
+        began = datetime.fromisoformat(ended["started"]).timestamp()
+        ended["suspensions"] = [{"since": began - 1000, "until": began + 1000, "host": host}]
+    judged = judge(run)
+    assert judged.verdict == verdict
+    assert re.match(cause, str(judged.cause)), judged.cause

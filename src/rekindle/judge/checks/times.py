@@ -108,9 +108,9 @@ def all_within_the_run(run: Run) -> Iterator[Result]:
         return
     slack = _SLACK_S + run.slack_s
     begin, end = run.started - slack, run.started + run.ended.duration_s + _ROUNDING_S + slack
-    stopped = [(span.since + _STOPPED_S, span.until - _STOPPED_S) for span in run.ended.suspensions]
     for line in run.lines:
-        if any(since < line.event.time < until for since, until in stopped):
+        stopped = run.ended.suspended(run.spec.host_of(line.file))
+        if any(span.since + _STOPPED_S < line.event.time < span.until - _STOPPED_S for span in stopped):
             yield unknown("An event was written while SLURM had the run suspended.", line)
         if not begin <= line.event.time <= end:
             off = line.event.time - (begin if line.event.time < begin else end)
