@@ -166,6 +166,14 @@ JOBS = (
     ),
     OwnJob("batch_norm", "digits"),
     OwnJob(
+        "its_own_batch_norm_at_each_site",
+        "digits",
+        (
+            Edit("job.py", "    min_clients=", 'exclude_vars="running_|num_batches",'),
+            put("model.load_state_dict", "model.load_state_dict(received.params, strict=False)"),
+        ),
+    ),
+    OwnJob(
         "control_variates",
         "digits",
         (

@@ -1,6 +1,6 @@
 """Ways in which a user's job is broken and ends as if it had trained: verdict, and the check that sees it."""
 
-from own_jobs import AGGREGATOR, Edit, OwnJob, aggregator, own_workflow, swarm
+from own_jobs import AGGREGATOR, LAST, Edit, OwnJob, aggregator, own_workflow, swarm
 
 
 def digits(name, check, cause, *edits, verdict="FAIL", **fields):
@@ -19,6 +19,7 @@ except RuntimeError:
     {how}
 """.strip()
 NOT_TRAINED = "no trainable parameter changed by more than rounding"
+FIRST_TWO = "model = self.update_model(model, self.aggregate(results[:2], aggregate_fn=self.aggregate_fn))"
 LIES = (
     digits(
         "forgets_to_step", "every_site_trained", NOT_TRAINED, client("step(model, RATE)", "pass"), sites=1
@@ -34,6 +35,13 @@ LIES = (
         client("model.load_state_dict", "model.load_state_dict(received.params, strict=False)"),
         client("step(model, RATE)", "pass"),
         client("    params = ", 'params = {f"module.{n}": v.clone() for n, v in model.state_dict().items()}'),
+        sites=1,
+    ),
+    digits(
+        "weight_decay_without_gradients",
+        "every_site_trained",
+        "or all were merely scaled",
+        client("step(model, RATE)", "[p.data.mul_(0.99999) for p in model.parameters()]"),
         sites=1,
     ),
     digits(
@@ -58,6 +66,28 @@ LIES = (
         *aggregator(
             "type(self.got[0])(params={n: v * 0 for n, v in self.got[0].params.items()}, params_type='DIFF')"
         ),
+    ),
+    digits(
+        "aggregator_leaves_a_site_out",
+        "global_model_is_the_mean",
+        "made every global model the mean without ",
+        *aggregator(
+            "type(self.got[0])(params={n: (v + self.got[1].params[n]) / 2 "
+            "for n, v in self.got[0].params.items()}, params_type=self.got[0].params_type)"
+        ),
+        client("    print(", LAST, instead=False),
+        sites=3,
+        verdict="UNPROVEN",
+    ),
+    digits(
+        "own_workflow_leaves_a_site_out",
+        "global_model_changes",
+        "was in every round the mean without site-3's result",
+        *own_workflow(),
+        Edit("workflow.py", "model = self.update_model", FIRST_TWO, instead=True),
+        client("    print(", LAST, instead=False),
+        sites=3,
+        verdict="UNPROVEN",
     ),
     digits(
         "own_workflow_keeps_nothing",
@@ -91,6 +121,20 @@ LIES = (
         client("    meta = ", 'meta = {"NUM_STEPS_CURRENT_ROUND": steps * (1 - site)}'),
     ),
     digits(
+        "a_share_of_nothing",
+        "every_site_counts",
+        "site-3's result of round 0 counts 0",
+        Edit("job.py", "    min_clients=", 'aggregation_weights={"site-3": 0.0},'),
+        sites=3,
+    ),
+    digits(
+        "a_metric_that_is_never_finite",
+        "reported_metrics_are_finite",
+        "site-1 reported a loss that is not finite",
+        client("    meta = ", 'meta = {"NUM_STEPS_CURRENT_ROUND": steps}\nloss = loss * torch.nan'),
+        verdict="UNPROVEN",
+    ),
+    digits(
         "a_new_random_network_each_round",
         "results_come_from_the_global_model",
         "has nothing to do with the model that",
@@ -102,6 +146,15 @@ LIES = (
         "results_come_from_the_global_model",
         "has nothing to do with the model that",
         client("model.load_state_dict(received.params)", "pass"),
+    ),
+    digits(
+        "one_of_three_never_loads_it",
+        "results_come_from_the_global_model",
+        "What site-3 sent in the first round has nothing to do with the model that it was sent",
+        client(
+            "model.load_state_dict(received.params)", "site == 2 or model.load_state_dict(received.params)"
+        ),
+        sites=3,
     ),
     digits(
         "the_model_as_a_difference",

@@ -167,7 +167,8 @@ class TaskEvent(Event, kw_only=True, frozen=True, tag="task"):
     moved: Number | None
     """L2 to what the site was sent; None if it is not finite, or nothing comparable was sent."""
     trained: Number | None = None
-    """The same for trainable parameters alone, where they moved by more than rounding."""
+    """The same for trainable parameters alone, where they moved by more than rounding; 0 if all were merely
+    scaled."""
     kept: Number | None = None
     """Correlation with what the site was sent; None of fewer than 1,000 parameters."""
     alike: Number | None = None

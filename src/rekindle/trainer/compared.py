@@ -3,17 +3,21 @@
 import math
 import re
 from collections.abc import Mapping
-from itertools import chain
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from .arrays import array, leaves
 
-_BUFFER = re.compile(
-    r"(?:running_(?:mean|var)|num_batches_tracked|moving_(?:mean|variance))$|batch_?norm.*_nvf_[23]$", re.I
-)
-"""Names of what a forward pass alone changes, in PyTorch and Keras."""
+_BUFFER = re.compile(r"(?:running_(?:mean|var)|num_batches_tracked|moving_(?:mean|variance))$")
+"""Names of what a forward pass alone changes."""
+_OF_KERAS = re.compile(r"(.*)_nvf_(\d{1,9})$")
+"""Layer and number of an array of Keras' as NVFlare names it."""
+_BATCH_NORM = re.compile("batch_?norm", re.IGNORECASE)
 _ROUNDING = 5e-7
 """Of a leaf's largest value, or of the model's RMS if that is more: 4 steps of float32."""
+_SCALED = 0.01
+"""Share of a change that rounding leaves besides a scaling, at most; training leaves nearly all."""
 _ENOUGH = 1000
 """Values for a correlation, at least: with fewer it does not separate related models from others."""
 _LEAST_LEAF = 8
@@ -70,10 +74,11 @@ def figures(
     import numpy as np  # noqa: PLC0415 - the server of a job that exchanges none may have none
 
     values = size = 0
-    squares, moved, trained, compared = 0.0, 0.0, 0.0, False
+    squares, moved, trained, turned, compared = 0.0, 0.0, 0.0, 0.0, False
     kept, alike = _Correlation(), _Correlation()
     ours = given = 0.0
     rms = _rms(sent)
+    buffers = _of_batch_norm(got)
     for name, leaf in leaves(got):
         if isinstance(leaf, bytes):
             size += len(leaf)
@@ -82,7 +87,7 @@ def figures(
         values, size = values + numbers.size, size + leaf.nbytes
         wide = numbers.astype(np.float64)
         squares += float(np.square(wide).sum())
-        floating = numbers.dtype.kind == "f" and not _BUFFER.search(name)
+        floating = numbers.dtype.kind == "f" and not _BUFFER.search(name) and name not in buffers
         if (before := _counterpart(name, numbers, sent)) is not None:
             compared = True
             change = wide if difference else wide - before
@@ -90,7 +95,9 @@ def figures(
                 moved += float(np.square(change).sum())
                 if floating and before.size:
                     least = _ROUNDING * max(float(np.abs(before).max()), rms)
-                    trained += float(np.square(change[np.abs(change) > least]).sum())
+                    clear = np.abs(change) > least
+                    trained += float(np.square(change[clear]).sum())
+                    turned += float(np.square(_beside(change, before)[clear]).sum())
             if floating:
                 kept.add(before + change, before.astype(np.float64))
                 ours, given = ours + float(np.square(wide).sum()), given + float(np.square(before).sum())
@@ -99,6 +106,8 @@ def figures(
             twin = array(theirs)
             if twin.shape == numbers.shape:
                 alike.add(wide, twin.astype(np.float64))
+    if kept.value is not None and turned < _SCALED**2 * trained:
+        trained = 0.0
     return Figures(
         values=values,
         bytes=size,
@@ -110,6 +119,28 @@ def figures(
         alike=alike.value,
         relative=math.sqrt(ours / given) if given else None,
     )
+
+
+def _of_batch_norm(tree: Any) -> set[str]:
+    """Return the moving mean and variance of Keras' BatchNormalization, whatever its layer's name.
+
+    They end a row of vectors of one length: after what scales and shifts, or alone in a layer of that name.
+    """
+    named = ((_OF_KERAS.match(name), leaf) for name, leaf in leaves(tree) if not isinstance(leaf, bytes))
+    arrays = sorted((name[1], int(name[2]), leaf.shape, name[0]) for name, leaf in named if name)
+    found = set()
+    for (layer, shape), row in groupby(arrays, key=itemgetter(0, 2)):
+        names = [name for *_, name in row]
+        if len(shape) == 1 and (len(names) > 2 or _BATCH_NORM.search(layer)):
+            found.update(names[-2:])
+    return found
+
+
+def _beside(change: Any, before: Any) -> Any:
+    """Return what a change has besides a scaling of the leaf: nothing, where weight decay is all it is."""
+    wide = before.astype("float64")
+    square = float((wide * wide).sum()) if wide.size >= _LEAST_LEAF else 0.0
+    return change - wide * (float((change * wide).sum()) / square) if square else change
 
 
 def _rms(sent: Mapping[str, Any]) -> float:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import combinations, groupby
 from operator import mul
 from typing import Any
 
@@ -26,6 +26,8 @@ QUANTISED = 5e-3
 """The same for messages or models of 16 bits or fewer: off by 3e-4 at most in runs."""
 _GROWN, _ALONG, _SHRUNK = 0.5, 0.95, 0.25
 """By training no model changes by half of itself along itself, or becomes a quarter of itself."""
+_COMBINED = 8
+"""Sites of which every combination is tried, at most."""
 _CHANCE = 4.0
 """Standard deviations of the correlation of two unrelated models."""
 
@@ -39,6 +41,10 @@ _FEDAVG = Workflow("controller", "FedAvg", {}, None)
 """The workflow of our own jobs, whose configuration may not be collected."""
 
 
+def _averaging(run: Run) -> Workflow:
+    return next((flow for flow in run.account.flows if flow.kind in _AVERAGES), _FEDAVG)
+
+
 def _no_weights(run: Run) -> str | None:
     return None if run.models_sent else "No site sent weights."
 
@@ -47,9 +53,10 @@ def _no_weights(run: Run) -> str | None:
 def every_site_counts(run: Run) -> Iterator[Result]:
     """Every result counts more than 0 in the mean."""
     weights: dict[str, list[float]] = {}
+    shares = _shares(run, _averaging(run))
     for line in run.models_sent:
         event = line.event
-        weight = _weight(event)
+        weight = _weight(event) * float(shares.get(event.site, 1))
         weights.setdefault(event.site, []).append(weight)
         if not 0 < weight < math.inf:
             yield fails(f"{event.site}'s result of round {event.round} counts {weight:g} in the mean.", line)
@@ -102,9 +109,11 @@ def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
     later = run.models_sent[len(first) :]
     for what, lines in (("in the first round", first), ("after the first round", later)):
         compared = [line for line in lines if line.event.kept is not None]
-        if compared and all(_by_chance(line.event.kept, line.event) for line in compared):
-            message = f"What sites sent {what} has nothing to do with the model that they were sent"
-            yield fails(f"{message} (correlation {compared[0].event.kept:.3f}).", compared[0])
+        for site in sorted({line.event.site for line in compared}):
+            theirs = [line for line in compared if line.event.site == site]
+            if all(_by_chance(line.event.kept, line.event) for line in theirs):
+                message = f"What {site} sent {what} has nothing to do with the model that it was sent"
+                yield fails(f"{message} (correlation {theirs[0].event.kept:.3f}).", theirs[0])
     if mistaken := _mistaken([line.event for line in first if line.event.kept is not None]):
         yield unknown(mistaken, first[0])
     beside = [line for line in run.models_sent if line.event.alike is not None]
@@ -143,6 +152,8 @@ def _no_mean(run: Run) -> str | None:
         return f"The mean is known of FedAvg, ScatterAndGather and swarm learning; the job has {kinds}."
     if configuration(run.workspace, SERVER).get("task_result_filters"):
         return "The server filters results before it aggregates them."
+    if excluded := _given(run, flows[0], "exclude_vars"):
+        return f"The job leaves variables out of its mean: {excluded}."
     return _no_weights(run)
 
 
@@ -152,10 +163,31 @@ def _mean_known(run: Run) -> str | None:
 
 @check("example", unless=_mean_known)
 def global_model_changes(run: Run) -> Iterator[Result]:
-    """The model that sites get is not the same in every round."""
-    rounds = {line.event.round for line in run.models_sent if line.event.sent}
-    if len(rounds) > 1 and len({line.event.sent for line in run.models_sent}) == 1:
+    """The model that sites get is not the same in every round, and every site's result has a part in it."""
+    rounds = _by_round(run)
+    sent = [{line.event.sent for line in lines} for _, lines in rounds]
+    if sum(map(any, sent)) > 1 and len(set().union(*sent)) == 1:
         yield fails("Sites got the same model in every round: no result counted.", run.models_sent[-1])
+    made = zip(rounds, sent[1:], strict=False)
+    known = [([line.event for line in lines], min(models)) for (_, lines), models in made if len(models) == 1]
+    if idle := _never_counted(known):
+        yield unknown(f"The model that sites got was in every round the mean without {idle}'s result.")
+
+
+def _never_counted(rounds: Sequence[tuple[list[TaskEvent], Sketch]]) -> str:
+    """Return the sites without whose results each round's model is the mean of the others'; empty if none."""
+    sites = sorted({event.site for events, _ in rounds for event in events})
+    for size in range(len(sites) if len(sites) <= _COMBINED else 0, 0, -1):
+        for some in combinations(sites, size):
+            if all(_mean_of([event for event in events if event.site in some], m) for events, m in rounds):
+                return ", ".join(site for site in sites if site not in some)
+    return ""
+
+
+def _mean_of(events: list[TaskEvent], model: Sketch) -> bool:
+    results = [_made(event) for event in events]
+    weights = [_weight(event) for event in events], [1.0] * len(events)
+    return any(same(_weighted_mean(given, results), model, _MEAN) for given in weights)
 
 
 @check("ours", "example", unless=_no_mean)
@@ -164,9 +196,10 @@ def global_model_is_the_mean(run: Run) -> Iterator[Result]:
 
     With a custom aggregator or an optimizer at the server, it is neither the model before nor one result.
     """
-    flow = next((flow for flow in run.account.flows if flow.kind in _AVERAGES), _FEDAVG)
+    flow = _averaging(run)
     own = _own_aggregator(run, flow) or _optimizer(run, flow)
     models: dict[int, list[Line[GlobalEvent]]] = {}
+    made: list[tuple[list[TaskEvent], Sketch]] = []
     for line in run.of(GlobalEvent):
         models.setdefault(line.event.round, []).append(line)
     for later, (number, lines) in enumerate(_by_round(run)):
@@ -180,7 +213,10 @@ def global_model_is_the_mean(run: Run) -> Iterator[Result]:
             yield unknown(f"Our component at the server recorded no global model after round {number}.")
         else:
             for model in following:
+                made.append((events, model.event.sketch))
                 yield from _aggregated(run, events, model, own, flow)
+    if own and (idle := _never_counted(made)):
+        yield unknown(f"{own} made every global model the mean without {idle}'s result.")
     if own:
         yield holds(f"The job makes its global model by {own}, so it need not be a mean.")
 
@@ -222,11 +258,16 @@ def _own_aggregator(run: Run, flow: Workflow) -> str:
     return next((path for path in paths if path and not path.endswith(_MAKES_THE_MEAN)), "")
 
 
-def _shares(run: Run, flow: Workflow) -> dict[str, float]:
-    """Return by what the job multiplies each site's weight; the workflow has it, or its aggregator."""
+def _given(run: Run, flow: Workflow, name: str) -> Any:
+    """Return an argument of the workflow, or else of its aggregator; None if neither has it."""
     of = [flow.arguments, *(item.get("args") or {} for item in _aggregators(run, flow))]
-    given = (arguments.get("aggregation_weights") for arguments in of)
-    return next((shares for shares in given if isinstance(shares, dict)), {})
+    return next((arguments[name] for arguments in of if arguments.get(name)), None)
+
+
+def _shares(run: Run, flow: Workflow) -> dict[str, float]:
+    """Return by what the job multiplies each site's weight."""
+    shares = _given(run, flow, "aggregation_weights")
+    return shares if isinstance(shares, dict) else {}
 
 
 def _optimizer(run: Run, flow: Workflow) -> str:

@@ -74,7 +74,8 @@ def every_site_trained(run: Run) -> Iterator[Result]:
         if idle:
             where = "any round" if len(idle) == len(theirs) else f"{len(idle)} of {len(theirs)} rounds"
             message = (
-                f"{site} did not train: no trainable parameter changed by more than rounding in {where}."
+                f"{site} did not train: no trainable parameter changed by more than rounding in {where}, "
+                "or all were merely scaled, as by weight decay without gradients."
             )
             yield (fails if len(idle) == len(theirs) else unknown)(message, idle[0])
     if raw := next((line for line in results if not line.event.values), None):
@@ -107,6 +108,22 @@ def _wrong(event: TaskEvent) -> str | None:
     if (event.kind == "WEIGHT_DIFF" and event.norm == 0) or event.moved == 0:
         return f"{where} sent back the model that it was sent: it did not train."
     return f"{where} sent zeros." if event.norm == 0 else None
+
+
+def _no_metrics(run: Run) -> str | None:
+    return None if any(line.event.metrics for line in run.trained) else "No site reported a metric."
+
+
+@check("example", unless=_no_metrics)
+def reported_metrics_are_finite(run: Run) -> Iterator[Result]:
+    """Each metric that a site sent is finite in some round; of the first model it may not be."""
+    values: dict[tuple[str, str], list[float | None]] = {}
+    for line in run.trained:
+        for name, value in line.event.metrics.items():
+            values.setdefault((line.event.site, name), []).append(value)
+    for (site, name), reported in sorted(values.items()):
+        if set(reported) == {None}:
+            yield unknown(f"{site} reported a {name} that is not finite, with each of its results.")
 
 
 @check("ours", needs=(RoundEvent, GlobalEvent))
