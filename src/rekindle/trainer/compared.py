@@ -138,9 +138,11 @@ def _of_batch_norm(tree: Any) -> set[str]:
 
 def _beside(change: Any, before: Any) -> Any:
     """Return what a change has besides a scaling of the leaf: nothing, where weight decay is all it is."""
-    wide = before.astype("float64")
-    square = float((wide * wide).sum()) if wide.size >= _LEAST_LEAF else 0.0
-    return change - wide * (float((change * wide).sum()) / square) if square else change
+    import numpy as np  # noqa: PLC0415 - as above
+
+    wide = before.astype(np.float64)
+    square = float(np.vdot(wide, wide)) if wide.size >= _LEAST_LEAF else 0.0
+    return change - wide * (float(np.vdot(change, wide)) / square) if square else change
 
 
 def _rms(sent: Mapping[str, Any]) -> float:
