@@ -1,8 +1,7 @@
-"""The tensors in a file of torch.save: found by its pickle's opcodes, without ever running one."""
+"""The tensors in a file of torch.save: found by Python's own unpickler, which can make nothing else here."""
 
 import io
-import pickletools
-import struct
+import pickle
 import sys
 import zipfile
 from collections.abc import Callable
@@ -12,7 +11,6 @@ from .values import WIDTHS, UnknownFormatError, UnreadableError, Values
 
 _PICKLE = 4 << 20
 """Bytes of data.pkl at most; a model of ten thousand tensors has two million."""
-_STEPS = 1_000_000
 _TENSORS = 30_000
 _KINDS = {
     "FloatStorage": "f4",
@@ -28,13 +26,14 @@ _KINDS = {
     "ComplexFloatStorage": "c8",
     "ComplexDoubleStorage": "c16",
 }
+_REFUSED = (pickle.DICT, pickle.FROZENSET, pickle.ADDITEMS, pickle.EMPTY_SET, pickle.BYTEARRAY8)
+"""What hashes items, which takes for ever of tuples in each other, or takes memory; not in torch's files."""
 
 
-class _Name(NamedTuple):
-    """What the pickle would import."""
-
-    module: str
-    name: str
+class _Storage(NamedTuple):
+    kind: str
+    key: str
+    """Name of its file."""
 
 
 class _Tensor(NamedTuple):
@@ -44,6 +43,79 @@ class _Tensor(NamedTuple):
     offset: int
     extent: int
     """Numbers from its first to its last."""
+
+
+class _Dict(dict[Any, Any]):
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if isinstance(key, (str, int)):
+            super().__setitem__(key, value)
+
+
+class _Unknown:
+    """In place of whatever else the pickle would import or call."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+
+class _Unpickler(pickle._Unpickler):
+    """Makes dictionaries, lists, texts, numbers and tensors, and never changes what it has made by a name.
+
+    It is the one in Python, as the other's memo takes as much memory as a pickle asks for.
+    """
+
+    dispatch = dict(pickle._Unpickler.dispatch)
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(io.BytesIO(content))
+        self.tensors: list[_Tensor] = []
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return what stands for a name; nothing is imported."""
+        known: dict[str, Callable[..., Any]] = {
+            "collections.OrderedDict": lambda *_: _Dict(),
+            "torch._utils._rebuild_tensor_v2": self._tensor,
+            "torch._utils._rebuild_parameter": lambda tensor, *_: tensor,
+        }
+        return name if module == "torch" else known.get(f"{module}.{name}", _Unknown)
+
+    def persistent_load(self, pid: Any) -> Any:
+        """Return a storage."""
+        _, name, key, *_ = pid
+        if not (isinstance(name, str) and isinstance(key, str)):
+            raise UnreadableError("it has a storage without a name")
+        if name not in _KINDS:
+            raise UnknownFormatError(f"it has a {name[:50]}, which is not known here")
+        return _Storage(_KINDS[name], key)
+
+    def _tensor(self, storage: Any, offset: Any, sizes: Any, strides: Any, *_: Any) -> _Tensor:
+        numbers = (offset, *sizes, *strides)
+        if not all(isinstance(number, int) and 0 <= number <= sys.maxsize for number in numbers):
+            raise UnreadableError("a tensor's size is no number")
+        if not isinstance(storage, _Storage) or len(self.tensors) == _TENSORS:
+            raise UnreadableError(f"a tensor has no storage, or there are more than {_TENSORS}")
+        extent = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) + 1
+        self.tensors.append(_Tensor(storage.key, storage.kind, offset, extent if all(sizes) else 0))
+        return self.tensors[-1]
+
+
+def _refuse(unpickler: Any) -> None:
+    raise UnreadableError("its data.pkl has what torch.save does not write")
+
+
+def _make_dict(unpickler: Any) -> None:
+    unpickler.append(_Dict())
+
+
+def _drop_state(unpickler: Any) -> None:
+    unpickler.stack.pop()
+
+
+_Unpickler.dispatch |= {
+    **dict.fromkeys((code[0] for code in _REFUSED), _refuse),
+    pickle.EMPTY_DICT[0]: _make_dict,
+    pickle.BUILD[0]: _drop_state,
+}
 
 
 def read(archive: zipfile.ZipFile, values: Values) -> None:
@@ -64,18 +136,18 @@ def read(archive: zipfile.ZipFile, values: Values) -> None:
         pickled = stream.read(_PICKLE + 1)
     if len(pickled) > _PICKLE:
         raise UnreadableError(f"its data.pkl has more than {_PICKLE} bytes")
-    machine = _Machine()
+    unpickler = _Unpickler(pickled)
     try:
-        content = machine.run(pickled)
+        content = unpickler.load()
     except UnreadableError:
         raise
-    except (ValueError, LookupError, TypeError, AttributeError, struct.error, OverflowError) as error:
-        raise UnreadableError(f"its data.pkl cannot be followed ({str(error)[:100]})") from None
+    except Exception as error:  # a hostile pickle may end in any
+        raise UnreadableError(f"its data.pkl cannot be followed ({type(error).__name__})") from None
     model = content.get("model") if isinstance(content, dict) else None
     below = (
         [value for value in model.values() if isinstance(value, _Tensor)] if isinstance(model, dict) else []
     )
-    for tensor in dict.fromkeys(below or machine.tensors):
+    for tensor in dict.fromkeys(below or unpickler.tensors):
         _take(archive, f"{root}data/{tensor.key}", tensor, values, big)
 
 
@@ -92,119 +164,3 @@ def _take(archive: zipfile.ZipFile, name: str, tensor: _Tensor, values: Values, 
     with archive.open(entry) as stream:
         stream.seek(tensor.offset * width)
         values.take(stream, tensor.kind, tensor.extent, big)  # type: ignore[arg-type]
-
-
-class _Machine:
-    """Follows a pickle's opcodes with stand-ins for all that it would import or call."""
-
-    def __init__(self) -> None:
-        self.tensors: list[_Tensor] = []
-        self._stack: list[Any] = []
-        self._marks: list[int] = []
-        self._memo: dict[int, Any] = {}
-
-    def run(self, pickled: bytes) -> Any:
-        """Return what is pickled, with stand-ins for everything except dictionaries and tensors."""
-        for count, (opcode, argument, _) in enumerate(pickletools.genops(io.BytesIO(pickled))):
-            if opcode.name == "STOP":
-                return self._stack[-1]
-            if count == _STEPS:
-                raise ValueError(f"it has more than {_STEPS} opcodes")
-            name = opcode.name
-            if name in _PUSHED:
-                self._stack.append(_PUSHED[name]())
-            elif name in _CHANGES:
-                _CHANGES[name](self)
-            elif argument is not None:
-                self._named(name, argument)
-            else:
-                raise ValueError(f"it has the opcode {name}")
-        raise ValueError("it does not stop")
-
-    def _named(self, name: str, argument: Any) -> None:
-        if name.endswith("PUT"):
-            self._memo[int(argument)] = self._stack[-1]
-        elif name.endswith("GET"):
-            self._stack.append(self._memo[int(argument)])
-        elif name == "GLOBAL":
-            self._stack.append(_Name(*argument.split(" ", 1)))
-        else:
-            self._stack.append(argument)
-
-    def _call(self) -> None:
-        made, arguments = self._off(2)
-        called: Any = None
-        if made == _Name("collections", "OrderedDict"):
-            called = {}
-        elif made == _Name("torch._utils", "_rebuild_tensor_v2"):
-            called = self._tensor(arguments)
-        elif made == _Name("torch._utils", "_rebuild_parameter"):
-            called = arguments[0]
-        self._stack.append(called)
-
-    def _tuple(self, count: int) -> None:
-        self._stack.append(tuple(self._off(count)))
-
-    def _off(self, count: int) -> list[Any]:
-        if len(self._stack) < count:
-            raise ValueError("its stack is empty")
-        taken = self._stack[-count:]
-        del self._stack[-count:]
-        return taken
-
-    def _marked(self) -> list[Any]:
-        at = self._marks.pop()
-        taken = self._stack[at:]
-        del self._stack[at:]
-        return taken
-
-    def _set(self, pairs: list[Any]) -> None:
-        target = self._stack[-1]
-        if isinstance(target, dict):
-            keys = (key if isinstance(key, (str, int)) else None for key in pairs[::2])
-            target.update(zip(keys, pairs[1::2], strict=False))
-
-    def _tensor(self, arguments: Any) -> _Tensor:
-        (_, storage, key, *_), offset, sizes, strides = arguments[:4]
-        kind = _KINDS.get(storage.name)
-        if kind is None or not isinstance(key, str):
-            raise UnknownFormatError(f"it has a {storage.name[:50]}, which is not known here")
-        if not all(
-            isinstance(number, int) and 0 <= number <= sys.maxsize for number in (offset, *sizes, *strides)
-        ):
-            raise ValueError("a tensor's size is no number")
-        extent = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) + 1
-        tensor = _Tensor(key, kind, offset, extent if all(sizes) else 0)
-        self.tensors.append(tensor)
-        if len(self.tensors) > _TENSORS:
-            raise ValueError(f"it has more than {_TENSORS} tensors")
-        return tensor
-
-
-_PUSHED: dict[str, Callable[[], Any]] = {
-    "EMPTY_DICT": dict,
-    "EMPTY_LIST": list,
-    "EMPTY_SET": list,
-    "EMPTY_TUPLE": tuple,
-    "NONE": lambda: None,
-    "NEWTRUE": lambda: True,
-    "NEWFALSE": lambda: False,
-}
-_CHANGES: dict[str, Callable[[_Machine], Any]] = {
-    **dict.fromkeys(("PROTO", "FRAME"), lambda machine: None),
-    **dict.fromkeys(("POP", "BUILD", "APPEND"), lambda machine: machine._off(1)),
-    **dict.fromkeys(("APPENDS", "ADDITEMS"), lambda machine: machine._marked()),
-    "MARK": lambda machine: machine._marks.append(len(machine._stack)),
-    "TUPLE": lambda machine: machine._stack.append(tuple(machine._marked())),
-    "TUPLE1": lambda machine: machine._tuple(1),
-    "TUPLE2": lambda machine: machine._tuple(2),
-    "TUPLE3": lambda machine: machine._tuple(3),
-    "MEMOIZE": lambda machine: machine._memo.update({len(machine._memo): machine._stack[-1]}),
-    "STACK_GLOBAL": lambda machine: machine._stack.append(_Name(*machine._off(2))),
-    "BINPERSID": lambda machine: machine._stack.append(tuple(machine._stack.pop())),
-    "REDUCE": _Machine._call,
-    "NEWOBJ": _Machine._call,
-    "SETITEM": lambda machine: machine._set(machine._off(2)),
-    "SETITEMS": lambda machine: machine._set(machine._marked()),
-}
-"""The effect of each opcode that takes from the stack; all others push their argument."""
