@@ -22,7 +22,7 @@ import psutil
 
 from rekindle.host import folders
 from rekindle.host.archive import pack
-from rekindle.host.payload import build_payload
+from rekindle.host.payload import packed, written
 from rekindle.judge import judge
 from rekindle.records import Claim, Job, RunSpec, Site, write
 
@@ -81,7 +81,7 @@ def measured(count: int, folder: Path) -> Cost:
     (fake / "run.py").write_text(TORCHRUN)
     (run / folders.JOB / "job.py").write_text(JOB)
     write(run / folders.SPEC, _spec(run, names))
-    payload = build_payload(REPOSITORY / "flare_jobs", folder / "payload")
+    payload = written(packed(REPOSITORY / "flare_jobs"), folder / "payload")
     environ = {
         **os.environ,
         **STAND_IN(folder / "slurm", names[0], names),

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rekindle.host import folders
-from rekindle.host.payload import build_payload
+from rekindle.host.payload import packed, written
 from rekindle.jobs import NoRunError, prepare, without_a_run
 from rekindle.records import Job, VerdictRecord
 from rekindle.records.folders import env_in, host_in, plan_in, progress_in, verdict_in
@@ -45,7 +45,7 @@ def start_here(
     subprocess.run(
         [driver, "-m", "rekindle.driver", "start", str(work / "run")],
         input=msgspec.json.encode(spec),
-        env={**os.environ, "PYTHONPATH": str(build_payload(jobs, work / "payload", others))},
+        env={**os.environ, "PYTHONPATH": str(written(packed(jobs, others), work / "payload"))},
         stdout=subprocess.DEVNULL,
         check=True,
         timeout=60,

@@ -8,7 +8,7 @@ from typing import Any
 from rekindle.actions import asked
 from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited, within
-from rekindle.capsule.answer import receive
+from rekindle.capsule.capsules import receive
 from rekindle.capsule.sizes import to_fetch
 from rekindle.capsule.specs import specs_in
 from rekindle.environments import Specification

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from rekindle.actions.base import Action
-from rekindle.capsule.answer import receive
+from rekindle.capsule.capsules import receive
 from rekindle.capsule.specs import specs_in
 
 

@@ -19,7 +19,7 @@ from podman import running
 
 from rekindle.host.leftovers import end_processes
 from rekindle.host.leftovers import running as runs_of
-from rekindle.host.payload import build_payload
+from rekindle.host.payload import packed, written
 from rekindle.hostfacts.engines import engines
 from rekindle.hostfacts.frames import parse
 from rekindle.records import Claim, Container, Ended, Engine, Example, Job, RunSpec, Site, VerdictRecord, read
@@ -103,7 +103,7 @@ def start(engine, tmp_path, monkeypatch):
             tmpdir=str(tmp_path / "root" / "tmp"),
             silence_s=limits.get("silence_s", 60),
         )
-        environ = {**os.environ, "PYTHONPATH": str(build_payload(jobs, tmp_path / "payload"))}
+        environ = {**os.environ, "PYTHONPATH": str(written(packed(jobs), tmp_path / "payload"))}
 
         def go(nonce=NONCE):
             command = [sys.executable, "-m", "rekindle.driver", "start", str(run)]

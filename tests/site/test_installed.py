@@ -10,7 +10,7 @@ import pytest
 from plays import HANGS_S, REPOSITORY, SMALLEST
 
 from rekindle.capsule.differences import differences
-from rekindle.host.payload import build_payload
+from rekindle.host.payload import packed, written
 from rekindle.records.folders import env_in
 
 
@@ -84,16 +84,16 @@ def test_from_a_capsule_the_local_inventory_passes_in_the_same_environments_and_
 
 
 def test_what_travels_to_a_host_is_what_a_checkout_sends(installed, tmp_path):
-    (packed,) = installed.parents[1].glob(
+    (folder,) = installed.parents[1].glob(
         "lib/python*/site-packages/ansible_collections/rekindle/flare/flare_jobs"
     )
     program = (
-        "import sys; from pathlib import Path; from rekindle.host.payload import build_payload;"
-        "print(build_payload(Path(sys.argv[1]), Path(sys.argv[2])).name)"
+        "import sys; from pathlib import Path; from rekindle.host.payload import packed, written;"
+        "print(written(packed(Path(sys.argv[1])), Path(sys.argv[2])).name)"
     )
-    command = [installed.with_name("python"), "-I", "-c", program, packed, tmp_path / "wheel"]
+    command = [installed.with_name("python"), "-I", "-c", program, folder, tmp_path / "wheel"]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
-    assert done.stdout.strip() == build_payload(REPOSITORY / "flare_jobs", tmp_path / "checkout").name
+    assert done.stdout.strip() == written(packed(REPOSITORY / "flare_jobs"), tmp_path / "checkout").name
 
 
 def test_without_an_inventory_it_is_this_machine(call):

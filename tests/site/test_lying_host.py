@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 from plays import OWN_PLAYBOOK, REPOSITORY, play
 
-from rekindle.host.payload import build_payload
+from rekindle.host.payload import packed, written
 from rekindle.judge import judge
 from rekindle.records import PlacedRecord, PlaybookRecord, RunSpec, read, write
 
@@ -39,7 +39,7 @@ def test_a_host_that_starts_nothing_and_sends_a_pass_has_not_passed(tmp_path, in
     if with_spec:
         write(run / "spec.json", sent)
     write(results / "run.json", PlaybookRecord(run="r", started="2026-11-21T02:00:00Z", hosts=("liar",)))
-    payload = build_payload(REPOSITORY / "flare_jobs", results / "payload")
+    payload = written(packed(REPOSITORY / "flare_jobs"), results / "payload")
     placed = PlacedRecord(run=str(run), payload=str(payload), spec=sent)
     write(results / "liar" / "pt_ddp.placed.json", placed)
     playbook = tmp_path / "collect.yml"

@@ -7,10 +7,12 @@ results/<run>/<host>/locks/<lock>
 import hashlib
 import re
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
 from rekindle import locks, records
+from rekindle.environments import Specification
 from rekindle.host import folders
 from rekindle.records import Environment, EnvRecord, HostRecord, PlannedEnvironment, PlanRecord, RecordError
 from rekindle.records.folders import env_in
@@ -38,6 +40,29 @@ def lock_text(name: str, sha256: str, capsule: Path | None) -> str:
         return locks.text(name)
     where = f"{capsule}/locks or rekindle/locks" if capsule else "rekindle/locks"
     raise RecordError(f"No lock {name} with digest {sha256[:12]} is in {where}.", "run the plan stage again.")
+
+
+def receive(environments: list[Any], host: str, folder: Path, sent: list[Specification]) -> None:
+    """Write env.json and its locks into the ``folder`` of a host's records, as `save` does.
+
+    Args:
+        environments: as the host reported them.
+        host: its name.
+        folder: results/<run>/<host>.
+        sent: the specifications that the host was given.
+
+    Raises:
+        Complaint: they do not fit the schema, or are not of the locks that were sent.
+    """
+    try:
+        env = records.convert({"host": host, "environments": environments}, EnvRecord)
+        locks = sorted((spec["name"], spec["lock"], spec["lock_sha256"]) for spec in sent)
+        if sorted((one.framework, one.lock, one.lock_sha256) for one in env.environments) != locks:
+            raise RecordError("its locks are not those that were sent")
+        save(env, folder)
+    except RecordError as error:
+        message = f"What came from the host is not a valid EnvRecord: {error.message.rstrip('.')}."
+        raise records.Complaint(message, "run the stage again.") from None
 
 
 def save(env: EnvRecord, folder: Path) -> None:

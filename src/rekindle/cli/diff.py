@@ -10,8 +10,7 @@ from rekindle.capsule.changes import changes
 from rekindle.capsule.differences import differences
 from rekindle.host import folders
 from rekindle.records import EnvRecord, read
-from rekindle.records.text import printed
-from rekindle.report.answer import few
+from rekindle.records.text import few, printed
 from rekindle.results.gather import gather
 
 from .folders import is_results, record

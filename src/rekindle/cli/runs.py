@@ -9,8 +9,7 @@ import typer
 from rekindle.host import folders as names
 from rekindle.host import own
 from rekindle.records import Complaint
-from rekindle.records.text import printed
-from rekindle.report.answer import few
+from rekindle.records.text import few, printed
 from rekindle.report.runs import RunsData, runs_data, runs_text
 from rekindle.report.table import terminal
 from rekindle.results.pruning import removable

@@ -20,19 +20,13 @@ _JOBS = "flare_jobs"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-def build_payload(jobs: Path, folder: Path, others: Mapping[str, Path] = MappingProxyType({})) -> Path:
-    """Write the payload into ``folder``; same content, same file.
+def packed(jobs: Path, others: Mapping[str, Path] = MappingProxyType({})) -> bytes:
+    """Return the content of a payload, which is the same of the same files.
 
     Args:
         jobs: folder of jobs, which are all sent.
-        folder: for the payload.
         others: folders of the code of further jobs, by the jobs' names.
     """
-    return written(packed(jobs, others), folder)
-
-
-def packed(jobs: Path, others: Mapping[str, Path] = MappingProxyType({})) -> bytes:
-    """Return the content of the payload of `build_payload`."""
     content = BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for root, prefix, names in (

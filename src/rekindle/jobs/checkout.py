@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rekindle.host.payload import travels
 from rekindle.records import Job, RecordError
+from rekindle.records.text import few
 from rekindle.solver.catalogue import rules
 
 from .placement import Unplaceable, minor
@@ -22,8 +23,6 @@ _SETTING = "rekindle_nvflare_checkout"
 _UPSTREAM = "https://github.com/NVIDIA/NVFlare"
 _EXAMPLES = "examples"
 _UNKNOWN = "unknown"
-_NAMED = 10
-"""Edited files in a version, at most."""
 _LIMIT_S = 1800
 """For a clone without its history, over a slow line."""
 
@@ -83,8 +82,7 @@ class Checkout:
             return self.commit
         committed = _committed(self.folder, f"{_EXAMPLES}/{job.example.folder}")
         edited = sorted(name for name in {*sent, *committed} if sent.get(name) != committed.get(name))
-        more = f" and {len(edited) - _NAMED} more" if len(edited) > _NAMED else ""
-        return f"{self.commit}-dirty ({', '.join(edited[:_NAMED])}{more})" if edited else self.commit
+        return f"{self.commit}-dirty ({few(edited)})" if edited else self.commit
 
     def examples(self, jobs: Iterable[Job]) -> dict[str, Path]:
         """Return the folder of each example here among ``jobs``, by its name."""

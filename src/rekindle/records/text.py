@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -43,6 +43,12 @@ def printed(line: str) -> str:
 def as_json(value: Any) -> str:
     """Return records as JSON for a terminal or a pipe, in ASCII, without control characters."""
     return json.dumps(msgspec.to_builtins(value), indent=2, allow_nan=False)
+
+
+def few(names: Sequence[str], most: int = 8) -> str:
+    """Return names, and beyond ``most`` how many more."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def with_texts(value: Any, change: Callable[[str], str]) -> Any:

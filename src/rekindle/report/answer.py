@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rekindle.host import folders
 from rekindle.records.base import shortened
-from rekindle.records.text import duration, one_line
+from rekindle.records.text import duration, few, one_line
 from rekindle.results.causes import NO_FAILURE, Cause, causes, cited, gravity, standing
 from rekindle.results.folded import folded
 from rekindle.results.gather import NO_HOSTS, Results
@@ -107,12 +107,6 @@ def where(cause: Cause) -> str:
     """Return jobs and hosts: ``pt_ddp, llm_sft on 10 hosts: gpu-1, gpu-2 and 8 more``."""
     count = f"{len(cause.hosts)} hosts: " if len(cause.hosts) > 1 else ""
     return " ".join(filter(None, (", ".join(cause.jobs), f"on {count}{few(cause.hosts)}")))
-
-
-def few(names: list[str], most: int = _NAMED) -> str:
-    """Return names, and beyond ``most`` how many more."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def next_step(cause: Cause, base: Path, asked: Mapping[str, str]) -> str:

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 
-from rekindle.records.text import duration, printed
+from rekindle.records.text import duration, few, printed
 from rekindle.results.causes import alike
 from rekindle.results.check import CheckData, HostCheck
 from rekindle.results.gather import NO_HOSTS
 
-from .answer import few
 from .plan import plan_lines
 
 

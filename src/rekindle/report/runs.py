@@ -8,10 +8,10 @@ from typing import Literal
 import msgspec
 
 from rekindle.records import moment
-from rekindle.records.text import duration, one_line
+from rekindle.records.text import duration, few, one_line
 from rekindle.results.gather import Results, State
 
-from .answer import answer, few
+from .answer import answer
 from .table import grid
 
 _SHARES = {"run": 0.2, "began": 1.0, "hosts": 0.2, "duration": 1.0}

@@ -15,13 +15,12 @@ from rekindle.capsule.wheelhouse import require_files
 from rekindle.host import folders
 from rekindle.records import Complaint, RecordError
 from rekindle.records.folders import host_in, plan_in
+from rekindle.records.text import few
 
 from .mistakes import mistakes
 from .values import Unknown
 
 _SPECS = "roles/settings/meta/argument_specs.yml"
-_NAMED = 3
-"""Hosts with the same mistake that are all named, at most."""
 
 
 @functools.cache
@@ -72,11 +71,7 @@ def of_play(play: Any, results: Path, site: Path) -> list[str]:
             found = [error]
         for mistake in found:
             hosts_of.setdefault(" ".join(str(mistake).splitlines()), []).append(host.name)
-    named = {
-        mistake: ", ".join(names) if len(names) <= _NAMED else f"{names[0]} and {len(names) - 1} more"
-        for mistake, names in hosts_of.items()
-    }
-    return [f"{hosts}: {mistake}" for mistake, hosts in named.items()]
+    return [f"{few(names, 3)}: {mistake}" for mistake, names in hosts_of.items()]
 
 
 def leaving_out(given: Mapping[str, Any], site: Path) -> list[str]:

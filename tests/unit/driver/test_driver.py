@@ -16,7 +16,7 @@ import pytest
 import run_here
 
 from rekindle.host.leftovers import end_processes, running
-from rekindle.host.payload import build_payload
+from rekindle.host.payload import packed, written
 from rekindle.jobs import load_job
 from rekindle.records import Claim, Ended, Job, Progress, RunSpec, Site, VerdictRecord, read
 from rekindle.records.evidence import read_lines
@@ -83,7 +83,7 @@ def _start(tmp_path, script, limit_s=60, silence_s=60, name="a run's folder", **
         silence_s=silence_s,
         **of_spec,
     )
-    environ = {**os.environ, "PYTHONPATH": str(build_payload(jobs, tmp_path / "payload"))}
+    environ = {**os.environ, "PYTHONPATH": str(written(packed(jobs), tmp_path / "payload"))}
 
     def start(verb="start", nonce="of this run"):
         command = [sys.executable, "-m", "rekindle.driver", verb, str(run)]
@@ -160,7 +160,8 @@ def test_a_run_that_is_retired_is_judged_before_its_processes_end(tmp_path):
 
 def test_each_run_here_has_another_nonce(tmp_path, monkeypatch):
     sent = []
-    monkeypatch.setattr(run_here, "build_payload", lambda *args: "")
+    monkeypatch.setattr(run_here, "packed", lambda *args: b"")
+    monkeypatch.setattr(run_here, "written", lambda *args: "")
     monkeypatch.setattr(run_here.subprocess, "run", lambda *args, input, **kwargs: sent.append(input))
     job = load_job(REPOSITORY / "flare_jobs", "pt_ddp")
     for _ in range(2):

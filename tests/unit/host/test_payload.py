@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import rekindle.host.payload
-from rekindle.host.payload import build_payload, left_behind
+from rekindle.host.payload import left_behind, packed, written
 
 JOBS = Path(__file__).parents[3] / "flare_jobs"
 
@@ -20,11 +20,11 @@ def test_another_that_is_done_just_before_takes_nothing_away(tmp_path, monkeypat
     def after_another(path, target):
         if not others:
             others.append(None)
-            others[0] = build_payload(JOBS, tmp_path)
+            others[0] = written(packed(JOBS), tmp_path)
         return replace(path, target)
 
     monkeypatch.setattr(Path, "replace", after_another)
-    payload = build_payload(JOBS, tmp_path)
+    payload = written(packed(JOBS), tmp_path)
     assert others == [payload]
     assert list(tmp_path.iterdir()) == [payload]
 
@@ -62,7 +62,7 @@ def _git(folder, *words):
 
 
 def test_regular_files_travel_and_neither_links_nor_dotfiles_nor_caches(jobs, tmp_path):
-    assert _names(build_payload(jobs, tmp_path / "out")) == OWN
+    assert _names(written(packed(jobs), tmp_path / "out")) == OWN
     assert left_behind(jobs) == []
 
 
@@ -72,12 +72,12 @@ def test_of_a_checkout_what_git_tracks_travels_and_nothing_else(jobs, tmp_path):
     _git(jobs.parent, "add", "-f", ".")  # also what should not be
     (jobs / "mine/notes.txt").write_text("not tracked")
     (jobs / "mine/größe.txt").write_text("not tracked")
-    assert _names(build_payload(jobs, tmp_path / "out")) == OWN
+    assert _names(written(packed(jobs), tmp_path / "out")) == OWN
     assert left_behind(jobs) == ["mine/größe.txt", "mine/notes.txt"]
     (jobs / "mine/data/x.csv").unlink()
     _git(jobs.parent, "add", "flare_jobs/mine/größe.txt")
     names = {f"flare_jobs/mine/{name}" for name in ("job.py", "größe.txt")}
-    assert _names(build_payload(jobs, tmp_path / "out")) == names
+    assert _names(written(packed(jobs), tmp_path / "out")) == names
 
 
 def test_what_is_linked_in_place_of_a_tracked_file_or_folder_stays(jobs, tmp_path):
@@ -87,17 +87,17 @@ def test_what_is_linked_in_place_of_a_tracked_file_or_folder_stays(jobs, tmp_pat
     shutil.rmtree(jobs / "mine/data")
     (tmp_path / "secret/x.csv").write_text("secret")
     (jobs / "mine/data").symlink_to(tmp_path / "secret")
-    assert _names(build_payload(jobs, tmp_path / "out")) == {"flare_jobs/mine/job.py"}
+    assert _names(written(packed(jobs), tmp_path / "out")) == {"flare_jobs/mine/job.py"}
 
 
 def test_without_git_all_regular_files_travel(jobs, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert _names(build_payload(jobs, tmp_path / "out")) == OWN
+    assert _names(written(packed(jobs), tmp_path / "out")) == OWN
 
 
 def test_of_the_package_the_same_travels(tmp_path, jobs, monkeypatch):
     monkeypatch.setattr(rekindle.host.payload, "PACKAGE", jobs)
-    with zipfile.ZipFile(build_payload(JOBS, tmp_path / "out")) as archive:
+    with zipfile.ZipFile(written(packed(JOBS), tmp_path / "out")) as archive:
         names = {name for name in archive.namelist() if name.startswith("rekindle/")}
     assert names == {"rekindle/mine/job.py", "rekindle/mine/data/x.csv"}
 

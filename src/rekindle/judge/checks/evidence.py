@@ -9,10 +9,10 @@ from rekindle.host.archive import FILE_LIMIT
 from rekindle.judge.check import Result, check, fails, holds, unknown
 from rekindle.judge.run import Run
 from rekindle.records import events
+from rekindle.records.text import few
 
 _CODE = {".py", ".pth", ".so", ".sh"}
 """Files that Python or a shell may run without being named."""
-_NAMED = 5
 _JOB = (events.FinalEvent, events.TrackingEvent, events.ExceptionEvent, events.ModelEvent)
 _SERVER = (
     events.GlobalEvent,
@@ -103,9 +103,9 @@ def files_are_as_sent(run: Run) -> Iterator[Result]:
             yield unknown(f"{file}, which NVFlare ran, is not the file that was sent.", file)
     notes = []
     if large := sorted(name for name, digest in sent.items() if not digest):
-        notes.append(f"Too large to be collected and compared: {_few(large)}.")
+        notes.append(f"Too large to be collected and compared: {few(large)}.")
     if more := [name for name in _code(job) if name not in sent]:
-        notes.append(f"Code in the job's folder that was not sent: {_few(more)}.")
+        notes.append(f"Code in the job's folder that was not sent: {few(more)}.")
     if notes:
         yield holds(" ".join(notes))
 
@@ -121,8 +121,3 @@ def _code(job: Path) -> Iterator[str]:
         name = path.relative_to(job)
         if path.suffix in _CODE and name.parts[0] != folders.WORKSPACE:
             yield name.as_posix()
-
-
-def _few(names: list[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
