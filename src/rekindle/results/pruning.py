@@ -1,6 +1,6 @@
 """Which runs may go: old ones that have no job's last PASS and no failure that is still open."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from .causes import NO_FAILURE
@@ -30,12 +30,6 @@ def removable(found: Mapping[Path, Results], keep: int) -> list[Path]:
 
 def _last(results: Results) -> tuple[set[_Key], set[_Key]]:
     """Return what passed in a run and what failed, by host and job; the job of a host itself is None."""
-    rows = list(_rows(results))
+    rows = [((row.host, row.job), row.kind) for host in results.hosts for row in (*host.rows, *host.earlier)]
     passes = {key for key, kind in rows if kind == "PASS"}
     return passes, {key for key, kind in rows if kind not in NO_FAILURE}
-
-
-def _rows(results: Results) -> Iterator[tuple[_Key, str]]:
-    for host in results.hosts:
-        for row in (*host.rows, *host.earlier):
-            yield (row.host, row.job), row.kind
