@@ -12,6 +12,10 @@ from .values import WIDTHS, UnknownFormatError, UnreadableError, Values
 _PICKLE = 4 << 20
 """Bytes of data.pkl at most; a model of ten thousand tensors has two million."""
 _TENSORS = 30_000
+_DIMENSIONS = 64
+"""Of a tensor, at most."""
+_ARGUMENTS = 100
+"""Of a call at most: a small pickle may repeat one with a million."""
 _KINDS = {
     "FloatStorage": "f4",
     "DoubleStorage": "f8",
@@ -28,6 +32,8 @@ _KINDS = {
 }
 _REFUSED = (pickle.DICT, pickle.FROZENSET, pickle.ADDITEMS, pickle.EMPTY_SET, pickle.BYTEARRAY8)
 """What hashes items, which takes for ever of tuples in each other, or takes memory; not in torch's files."""
+
+_CALLS = (pickle.REDUCE, pickle.NEWOBJ, pickle.NEWOBJ_EX)
 
 
 class _Storage(NamedTuple):
@@ -81,7 +87,7 @@ class _Unpickler(pickle._Unpickler):
 
     def persistent_load(self, pid: Any) -> Any:
         """Return a storage."""
-        _, name, key, *_ = pid
+        name, key = pid[1:3]
         if not (isinstance(name, str) and isinstance(key, str)):
             raise UnreadableError("it has a storage without a name")
         if name not in _KINDS:
@@ -89,6 +95,8 @@ class _Unpickler(pickle._Unpickler):
         return _Storage(_KINDS[name], key)
 
     def _tensor(self, storage: Any, offset: Any, sizes: Any, strides: Any, *_: Any) -> _Tensor:
+        if max(len(sizes), len(strides)) > _DIMENSIONS:
+            raise UnreadableError("a tensor has too many dimensions")
         numbers = (offset, *sizes, *strides)
         if not all(isinstance(number, int) and 0 <= number <= sys.maxsize for number in numbers):
             raise UnreadableError("a tensor's size is no number")
@@ -111,10 +119,22 @@ def _drop_state(unpickler: Any) -> None:
     unpickler.stack.pop()
 
 
+def _calling(load: Callable[[Any], None]) -> Callable[[Any], None]:
+    def bounded(unpickler: Any) -> None:
+        if any(
+            isinstance(part, (tuple, list, dict)) and len(part) > _ARGUMENTS for part in unpickler.stack[-2:]
+        ):
+            raise UnreadableError("its data.pkl has a call with too many arguments")
+        load(unpickler)
+
+    return bounded
+
+
 _Unpickler.dispatch |= {
     **dict.fromkeys((code[0] for code in _REFUSED), _refuse),
     pickle.EMPTY_DICT[0]: _make_dict,
     pickle.BUILD[0]: _drop_state,
+    **{code[0]: _calling(_Unpickler.dispatch[code[0]]) for code in _CALLS},
 }
 
 

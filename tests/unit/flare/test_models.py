@@ -130,6 +130,8 @@ def test_of_a_keras_file_no_more_than_its_end_is_known(look):
 BOMB = zipped({"a.npy": npy(b"\0" * (1 << 20), shape="(262144,)")}, zipfile.ZIP_DEFLATED)
 NESTED = b")" + b"2\x86" * 100
 """A tuple of a tuple twice, a hundred times: to hash or to show it takes for ever."""
+MANY = b"(" + b"N" * 1_000_000 + b"tq\0"
+"""A tuple of a million, that a pickle may hand on in two bytes."""
 HOSTILE = {
     "an empty array": ("m.npy", b""),
     "an array that is cut": ("m.npy", npy()[:-1]),
@@ -164,6 +166,16 @@ HOSTILE = {
     "tuples in each other as a dictionary": (
         "m.pt",
         saved(b"\x80\x02ccollections\nOrderedDict\n(](" + NESTED + b"N\x86etR."),
+    ),
+    "calls with a million arguments": ("m.pt", saved(MANY + b"0ca\nb\nq\1" + b"h\1h\0R0" * 200_000 + b".")),
+    "objects of a million arguments": (
+        "m.pt",
+        saved(MANY + b"0ca\nb\nq\1" + b"h\1h\0\x810" * 200_000 + b"."),
+    ),
+    "storages of a million names": ("m.pt", saved(MANY + b"h\0Q0" * 200_000 + b".")),
+    "a tensor of a million dimensions": (
+        "m.pt",
+        saved(MANY + b"0ctorch._utils\n_rebuild_tensor_v2\n(NK\0h\0h\0tR."),
     ),
     "a change of what a name stands for": ("m.pt", saved(b"cos\nsystem\n}X\1\0\0\0aNsb.")),
     "a pickle of a huge number": ("m.pt", saved(opcodes(b"\x8b\xff\xff\xff\x7f"))),
