@@ -23,7 +23,7 @@ KNOWN = ("subjects.json", "producers.json", "codes.json", "catalogue")
 SETS = (
     *("fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"),
     *("eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth"),
-    *("eighteenth", "nineteenth"),
+    *("eighteenth", "nineteenth", "twentieth"),
 )
 DOUBTS = (0, 1, 2, 9)
 _COUNT = """\

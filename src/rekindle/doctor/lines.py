@@ -120,15 +120,16 @@ def _line(text: Text, number: int) -> Line:
     raw = text.raw_line(number)[:_CUT]
     through = any(f" - {name} - " in raw[:_LOGGED] for name in TRAINERS)
     printed = (raw if raw.endswith(content) and not through else content).strip()
+    level = bool(_LEVEL.search(printed) or _LEVEL.search(message))
     return Line(
         number=number,
         text=message,
         printed=printed,
-        level=bool(_LEVEL.search(printed) or _LEVEL.search(message)),
+        level=level,
         informs=bool(_INFORMS.search(printed) or _INFORMS.search(message)),
         warns=bool(_WARNS.search(printed) or _WARNS.search(message)),
         benign=bool(_BENIGN.search(content)),
-        went_on=bool(_WENT_ON.search(content)),
+        went_on=not level and bool(_WENT_ON.search(content)),
         rank=stream(raw),
         through=number + more.count("\n"),
     )

@@ -1,7 +1,7 @@
 """Who reports an error: a program, a logger, a package, a type of exception; and its layer."""
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 import msgspec
@@ -34,6 +34,7 @@ def _layers() -> tuple[dict[str, Layer], dict[str, Layer], dict[str, Layer]]:
     return lines, packages, exceptions
 
 
+@lru_cache(1 << 10)
 def producer(line: str) -> Layer | None:
     """Return the layer of the first program or logger that a line names before its message, if known."""
     known = _layers()[0]

@@ -163,7 +163,8 @@ def _masked(path: re.Match[str]) -> str:
 def _found(text: str) -> Iterator[Subject]:
     known = _words()
     beginnings = {token[:_BEGINNING] for token in _TOKEN.findall(text)}
-    for words in sorted(words for beginning in beginnings for words in known.get(beginning, ())):
+    likely = (one for beginning in beginnings for one in known.get(beginning, ()) if one.parts[0] in text)
+    for words in sorted(likely):
         start = end = -1
         for part in words.parts:
             at = _at(text, part, max(end, 0))
