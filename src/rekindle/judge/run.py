@@ -8,7 +8,6 @@ from typing import Any, Literal, TypeVar
 
 from rekindle.flare.announced import validates_at_the_end
 from rekindle.flare.log import LogRecord, read_records
-from rekindle.flare.lost import lost_sites
 from rekindle.flare.tasks import Account
 from rekindle.flare.workspace import LOG, SERVER, LogLine, Member, Workspace, of_run
 from rekindle.host import files, folders
@@ -19,7 +18,7 @@ from rekindle.records.folders import clock_in, ended_in, ladder_in, left_in, spe
 
 from . import clocks
 from .left import left_behind
-from .sites import as_announced, without
+from .sites import as_announced, gone_sites, without
 
 EventT = TypeVar("EventT", bound=events.Event)
 Kind = Literal["ours", "example", "acceptance", "foreign"]
@@ -67,7 +66,7 @@ class Run:
         unread = (*evidence.unread, *workspace.unread(), *left_behind(left))
         spec = as_announced(spec, workspace)
         lines = clocks.by_controller(evidence.lines, folder, spec)
-        gone = lost_sites(workspace) if spec.federated else {}
+        gone = gone_sites(spec, folder, workspace)
         broken, stayed, named = tuple(evidence.broken), without(spec, gone), spec.sites
         return cls(folder, stayed, ended, lines, workspace, unread, broken, left, gone=gone, all_sites=named)
 

@@ -61,7 +61,10 @@ class Row:
         if self.verdict.contradiction:
             return f"{self.verdict.contradiction} Fix: look at verdict-of-host.json."
         if self.verdict.lost:
-            left = ", ".join(f"{site} in round {number + 1}" for site, number in self.verdict.lost.items())
+            rounds = self.verdict.lost.items()
+            left = ", ".join(
+                f"{site} in round {n + 1}" if n >= 0 else f"{site} before round 1" for site, n in rounds
+            )
             return f"It went on without sites that left: {left}. Fix: see their logs, beside the verdict."
         if self.verdict.known_issue is None:
             return None

@@ -148,6 +148,16 @@ def test_a_run_that_needs_all_sites_fails_without_one(lost):
     assert message == "two left in round 2 of 3, and the job needs 3 sites."
 
 
+@pytest.mark.parametrize(("least", "verdict", "without"), [(1, "PASS", {"slurm": -1}), (2, "FAIL", {})])
+def test_a_job_may_go_on_without_a_site_that_never_joined(tmp_path, least, verdict, without):
+    run = Path(shutil.copytree(RECORDED.parent / "pt_ddp-site-never-joined", tmp_path / "run"))
+    with json_in(run / "spec.json") as spec:
+        spec["participant"]["min_sites"] = least
+    judged = judge(run)
+    assert (judged.verdict, judged.lost) == (verdict, without), judged.cause
+    assert result_of(judged, "sites_stayed").message.startswith("slurm never joined, and ") == (least == 1)
+
+
 def test_the_sites_that_stayed_have_to_do_all_that_they_had_to(lost):
     edit(lost / "evidence/three.rank-1.jsonl", r'.*"round": 2,.*\n', "")
     assert result_of(judge(lost), "every_rank_trained").state == "fails"

@@ -5,10 +5,12 @@ from collections import Counter
 from collections.abc import Iterator
 from statistics import median
 
+from rekindle.flare.lost import joined
 from rekindle.flare.workspace import SERVER
 from rekindle.host import folders
 from rekindle.judge.check import Result, check, fails, holds, unknown
 from rekindle.judge.run import Run
+from rekindle.judge.sites import NEVER
 from rekindle.records.events import TaskEvent
 
 _COLOUR = re.compile(r"\x1b\[[\d;]{0,16}m")
@@ -17,7 +19,6 @@ _CONNECTED = re.compile(
     r"(?: SSL (?P<name>\S{1,200}))?\] is created"
 )
 """Of NVFlare's parent at the server: with the common name of the certificate that the other side has."""
-_JOINED = re.compile(r"New client (?P<name>\S{1,200})@\S{1,100} joined\.")
 _MIB = 1 << 20
 
 
@@ -28,7 +29,7 @@ def _on_one_host(run: Run) -> str | None:
 @check("ours", "example", unless=_on_one_host)
 def only_sites_connected(run: Run) -> Iterator[Result]:
     """Every site connected to the server by TLS with a certificate of its own, and nobody else did."""
-    sites = {site.name for site in run.all_sites}
+    sites = {site.name for site in run.all_sites if run.lost.get(site.name) != NEVER}
     lines = [(number, _COLOUR.sub("", line)) for number, line in enumerate(run.job_log, 1)]
     found = [(number, match) for number, line in lines for match in _CONNECTED.finditer(line)]
     outside = [(number, match) for number, match in found if match["port"] == str(run.spec.port)]
@@ -41,15 +42,15 @@ def only_sites_connected(run: Run) -> Iterator[Result]:
             peers.setdefault(name, set()).add(match["peer"])
         elif name != run.spec.user:
             yield fails(f"Line {number} of job.log: {name}, no site of the run, connected.", folders.JOB_LOG)
-    joined = Counter(match["name"] for _, line in lines for match in _JOINED.finditer(line))
-    for name in sorted(joined.keys() - sites):
+    came = joined(line for _, line in lines)
+    for name in sorted(came.keys() - sites):
         yield fails(f"{name}, which is no site of the run, joined the federation.", folders.JOB_LOG)
     for name in sorted(sites):
-        if name not in peers or not joined[name]:
+        if name not in peers or not came[name]:
             yield unknown(f"The server's log does not show how {name} joined it.", folders.JOB_LOG)
         elif len(peers[name]) > 1:
             yield unknown(f"{name} connected from {' and '.join(sorted(peers[name]))}.", folders.JOB_LOG)
-    again = [f"{name} {count} times" for name, count in sorted(joined.items()) if count > 1]
+    again = [f"{name} {count} times" for name, count in sorted(came.items()) if count > 1]
     more = f" Joined again: {', '.join(again)}." if again else ""
     yield holds(f"{len(sites)} sites connected by TLS, each with its own certificate.{more}", folders.JOB_LOG)
 
@@ -58,10 +59,11 @@ def only_sites_connected(run: Run) -> Iterator[Result]:
 def sites_stayed(run: Run) -> Iterator[Result]:
     """No site left before the end, unless the inventory lets the job go on without it."""
     for site, number in run.gone.items():
-        message = f"{site} left in round {number + 1} of {run.spec.job.rounds}"
+        left = f"left in round {number + 1} of {run.spec.job.rounds}"
+        message = f"{site} {left if number != NEVER else 'never joined'}"
         if site in run.lost:
             yield holds(f"{message}, and the job went on without it, as its inventory allows.")
-        else:
+        elif number != NEVER:
             least = run.spec.participant.min_sites if run.spec.participant else len(run.spec.sites)
             yield fails(f"{message}, and the job needs {least} sites.")
 

@@ -1,7 +1,7 @@
 """The logs of NVFlare's server and sites, and job.py's output, are complete and without an error."""
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from rekindle.flare.log import OF_TORCH, TRAINERS, LogRecord
-from rekindle.flare.lost import lost_site
+from rekindle.flare.lost import of_the_lost
 from rekindle.host import folders
 from rekindle.judge.check import Result, check, fails, unknown
 from rekindle.judge.run import Run
@@ -126,7 +126,7 @@ def no_error_logged(run: Run) -> Iterator[Result]:
 
 
 def unexplained(
-    name: str, records: list[LogRecord], ended: bool = False, lost: Container[str | None] = ()
+    name: str, records: list[LogRecord], ended: bool = False, lost: Collection[str] = ()
 ) -> Iterator[tuple[LogRecord, str]]:
     """Yield the records of a log with an error that is not harmless, and its message.
 
@@ -140,7 +140,7 @@ def unexplained(
     for record in records:
         ended = ended or any(word in record.message for word in _ENDING)
         for message in _errors(record):
-            if not _is_harmless(kind, record.logger, message, ended) and lost_site(message) not in lost:
+            if not _is_harmless(kind, record.logger, message, ended) and not of_the_lost(message, lost):
                 yield record, message
 
 
@@ -214,7 +214,7 @@ def job_printed_no_error(run: Run) -> Iterator[Result]:
             result, message, of_site = unknown if of_site else fails, printed, None  # a site's went on
         elif not console and _DIED.match(printed):
             message = printed
-        if message is None or lost_site(message) in run.lost:
+        if message is None or of_the_lost(message, run.lost):
             continue
         if not _is_harmless("job", logger, message, after_end=True):
             yield result(f"Line {number} of job.log: {message[:300]}", folders.JOB_LOG)
