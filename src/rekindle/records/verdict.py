@@ -93,7 +93,7 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
     """In SLURM's queue before that, from sbatch until it was started."""
     lock_sha256: Text | None
     lost: Table[Integer] = {}
-    """Sites that left a federation which went on without them, with the round, from 0; -1 if they never joined."""
+    """Sites that it went on without, with the round in which they left, from 0; -1 for never joined."""
     versions: Table[Text]
     """Versions of python, torch, nvflare …, and the GPUs' ``driver``."""
     devices: Few[Device]
