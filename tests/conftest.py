@@ -29,6 +29,7 @@ SCOPES = {
     "tests/hosts/test_slurm.py": "slurm",
     "tests/hosts/test_slurm_faults.py": "slurm",
     "tests/unit/capsule/test_wheelhouse.py": "wheelhouse",
+    "tests/unit/doctor/test_field.py": "field",
     "tests/unit/report/test_callback.py": "callback",
     "tests/unit/report/test_callback_refusals.py": "refusals",
 }
@@ -43,6 +44,7 @@ LONGEST = (
     "tests/hosts/test_molecule.py",
     "tests/hosts/test_pythons.py",
     "tests/site/test_site.py",
+    "field",
     "callback",
     "refusals",
     "wheelhouse",

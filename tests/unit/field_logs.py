@@ -6,6 +6,7 @@ mends the doctor.
 """
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -69,6 +70,7 @@ def healthy():
     return [block for path in sorted(FIELD.glob("*healthy.txt")) for block in _blocks(path.name)]
 
 
+@cache
 def found(log):
     """Return what the doctor finds."""
     return diagnose_texts([texts.text("log.txt", log.encode())])
