@@ -22,7 +22,7 @@ from rekindle.flare.workspace import SERVER, of_run
 from rekindle.records import VerdictRecord, read
 
 REPOSITORY = Path(__file__).parents[1]
-SIZES_MB, ROUNDS, SITES, PORT = (1, 100, 500), 4, (2, 4, 8), 18102
+SIZES_MB, ROUNDS, SITES, PORT = (1, 100, 500), 4, (2, 4), 18102
 BUILD = "playbooks/preflight.yml playbooks/plan.yml playbooks/environments.yml"
 JOB = """---
 schema: rekindle/job/1
