@@ -80,7 +80,7 @@ def pytest_addoption(parser):
 
 def pytest_collection_modifyitems(config, items):
     part, parts = map(int, config.option.part.split("/"))
-    files = sorted({item.path for item in items})[part::parts]
+    files = {*sorted({item.path for item in items})[part::parts]}
     config.hook.pytest_deselected(items=[item for item in items if item.path not in files])
     items[:] = [item for item in items if item.path in files]
 

@@ -66,9 +66,10 @@ class Run:
         unread = (*evidence.unread, *workspace.unread(), *left_behind(left))
         spec = as_announced(spec, workspace)
         lines = clocks.by_controller(evidence.lines, folder, spec)
-        gone = gone_sites(spec, folder, workspace)
-        broken, stayed, named = tuple(evidence.broken), without(spec, gone), spec.sites
-        return cls(folder, stayed, ended, lines, workspace, unread, broken, left, gone=gone, all_sites=named)
+        broken, named = tuple(evidence.broken), spec.sites
+        run = cls(folder, spec, ended, lines, workspace, unread, broken, left, all_sites=named)
+        gone = gone_sites(spec, workspace, run.job_log) if spec.federated else {}
+        return replace(run, spec=without(spec, gone), gone=gone)
 
     def simulations(self) -> list["Run"]:
         """Return the run once for each simulation that its job.py started, with the evidence of that one."""

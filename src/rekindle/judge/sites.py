@@ -1,20 +1,16 @@
 """Which sites the checks of a run are about: as the job named them, and as many as it went on with."""
 
-from collections.abc import Collection
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Collection, Iterable
 
 from msgspec.structs import replace
 
 from rekindle.flare.announced import sites
 from rekindle.flare.lost import joined, lost_sites
 from rekindle.flare.workspace import Workspace
-from rekindle.host import files, folders
 from rekindle.records import RunSpec
 
 NEVER = -1
 """In place of a round, of a site that did not join."""
-_PRINTED = 1 << 24
 
 
 def as_announced(spec: RunSpec, workspace: Workspace) -> RunSpec:
@@ -26,13 +22,15 @@ def as_announced(spec: RunSpec, workspace: Workspace) -> RunSpec:
     return replace(spec, sites=tuple(named))
 
 
-def gone_sites(spec: RunSpec, folder: Path, workspace: Workspace) -> dict[str, int]:
-    """Return the sites that left a federation's run, or never joined it, and in which round, from 0."""
-    if not spec.federated:
-        return {}
-    came: Collection[str] = ()
-    with suppress(OSError):
-        came = joined(files.end(folder / folders.JOB_LOG, _PRINTED).decode("utf-8", "replace").split("\n"))
+def gone_sites(spec: RunSpec, workspace: Workspace, printed: Iterable[str]) -> dict[str, int]:
+    """Return the sites that left a federation's run, or never joined it, and in which round, from 0.
+
+    Args:
+        spec: of the run, with all sites.
+        workspace: NVFlare's, with the server's log.
+        printed: the lines that the server's parent printed.
+    """
+    came = joined(printed)
     seen = {*came, *workspace.sites}
     absent = {site.name: NEVER for site in spec.sites if came and site.name not in seen}
     return absent | lost_sites(workspace)

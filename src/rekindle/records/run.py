@@ -216,6 +216,10 @@ class Suspension(Record, kw_only=True, frozen=True):
     host: Text | None = None
     """Of a federation, which alone was suspended; None for the whole run."""
 
+    def stopped(self, host: str | None) -> bool:
+        """Return whether what runs on ``host`` was suspended."""
+        return self.host in {None, host}
+
 
 class Ended(Record, kw_only=True, frozen=True):
     """How a run ended."""
@@ -234,12 +238,8 @@ class Ended(Record, kw_only=True, frozen=True):
     suspensions: Annotated[tuple[Suspension, ...], Meta(max_length=Suspension.MOST)] = ()
     """Within ``duration_s``; the limit and the watchdog count none of them."""
 
-    def suspended(self, host: str | None) -> list[Suspension]:
-        """Return when SLURM had suspended what runs on a host of a federation, or the whole run."""
-        return [span for span in self.suspensions if span.host in {None, host}]
-
     def suspended_s(self, event: RoundEvent, host: str | None) -> float:
         """Return for how long the run was suspended in a round of a rank on ``host``."""
         since = event.time - event.seconds
-        spans = self.suspended(host)
+        spans = (span for span in self.suspensions if span.stopped(host))
         return sum(max(0.0, min(event.time, span.until) - max(since, span.since)) for span in spans)

@@ -90,16 +90,17 @@ def figures(
         floating = numbers.dtype.kind == "f" and not _BUFFER.search(name) and name not in buffers
         if (before := _counterpart(name, numbers, sent)) is not None:
             compared = True
-            change = wide if difference else wide - before
+            then = before.astype(np.float64)
+            change = wide if difference else wide - then
             if change.any() if difference else not _only_rounded(numbers, before):
                 moved += float(np.square(change).sum())
                 if floating and before.size:
                     least = _ROUNDING * max(float(np.abs(before).max()), rms)
                     clear = np.abs(change) > least
                     trained += float(np.square(change[clear]).sum())
-                    turned += float(np.square(_beside(change, before)[clear]).sum())
+                    turned += float(np.square(_beside(change, then)[clear]).sum())
             if floating:
-                kept.add(before + change, before.astype(np.float64))
+                kept.add(then + change, then)
                 ours, given = ours + float(np.square(wide).sum()), given + float(np.square(before).sum())
         theirs = other.get(name)
         if floating and theirs is not None and not isinstance(theirs, bytes):
@@ -136,13 +137,12 @@ def _of_batch_norm(tree: Any) -> set[str]:
     return found
 
 
-def _beside(change: Any, before: Any) -> Any:
+def _beside(change: Any, then: Any) -> Any:
     """Return what a change has besides a scaling of the leaf: nothing, where weight decay is all it is."""
     import numpy as np  # noqa: PLC0415 - as above
 
-    wide = before.astype(np.float64)
-    square = float(np.vdot(wide, wide)) if wide.size >= _LEAST_LEAF else 0.0
-    return change - wide * (float(np.vdot(change, wide)) / square) if square else change
+    square = float(np.vdot(then, then)) if then.size >= _LEAST_LEAF else 0.0
+    return change - then * (float(np.vdot(change, then)) / square) if square else change
 
 
 def _rms(sent: Mapping[str, Any]) -> float:

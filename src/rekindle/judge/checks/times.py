@@ -109,8 +109,11 @@ def all_within_the_run(run: Run) -> Iterator[Result]:
     slack = _SLACK_S + run.slack_s
     begin, end = run.started - slack, run.started + run.ended.duration_s + _ROUNDING_S + slack
     for line in run.lines:
-        stopped = run.ended.suspended(run.spec.host_of(line.file))
-        if any(span.since + _STOPPED_S < line.event.time < span.until - _STOPPED_S for span in stopped):
+        if any(
+            span.since + _STOPPED_S < line.event.time < span.until - _STOPPED_S
+            and span.stopped(run.spec.host_of(line.file))
+            for span in run.ended.suspensions
+        ):
             yield unknown("An event was written while SLURM had the run suspended.", line)
         if not begin <= line.event.time <= end:
             off = line.event.time - (begin if line.event.time < begin else end)
