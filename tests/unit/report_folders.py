@@ -128,10 +128,10 @@ FAIL = msgspec.structs.replace(
     PASS,
     host="gpu-2",
     verdict="FAIL",
-    cause="Final accuracy 0.4, at least 0.95 asked.",
+    cause="Final accuracy 0.4; at least 0.95 is required.",
     remedy="Train longer.",
     evidence=(
-        ClaimResult(claim="metric_reached", holds=False, message="Final accuracy 0.4, at least 0.95 asked."),
+        ClaimResult(claim="metric_reached", holds=False, message="Final accuracy 0.4; at least 0.95 is required."),
     ),
 )
 

@@ -105,7 +105,7 @@ def _compared(
     if near:
         distance, outlier = near
         worse = f"{abs(distance):.1%} {'worse' if distance > 0 else 'better'} than"
-        message += f"; it is {worse if round(distance, 3) else 'as'} the median of the host's own"
+        message += f"; it is {worse if round(distance, 3) else 'at'} the host's median"
         holds = False if outlier else holds
     known = measurement.message.startswith(f"{where(record, measurement)}: {measurement.name} is ")
     note = measurement.message.partition(NOTE)[2] if known else measurement.message

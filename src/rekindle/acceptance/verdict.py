@@ -89,7 +89,7 @@ def _doubted(flaw: Flaw) -> Flaw:
     """Return a failure of one look, which neighbours may have caused, as UNPROVEN."""
     if flaw.verdict != "FAIL":
         return flaw
-    once = "it was measured once, and what crosses PCIe varies by chance"
+    once = "it was measured once, and copies over PCIe vary"
     message = f"{flaw.message.removesuffix('.')}; {once}."
     return replace(flaw, verdict="UNPROVEN", message=shortened(message))
 

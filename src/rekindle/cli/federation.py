@@ -49,6 +49,6 @@ VERB = Verb(
     "nothing is wrong with any host",
     "something is, or a host was not reached",
     wrong="called wrongly: nothing began, and Ansible reports why",
-    unknown="it was interrupted, or ended as nobody expects",
+    unknown="it was interrupted, or ended unexpectedly",
     passes_on=True,
 )

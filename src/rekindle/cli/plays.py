@@ -54,7 +54,7 @@ def _running(playbook: str, *options: str, read: Callable[[Path], Any] = _result
 _OF_PLAYS: dict[str, Any] = {
     "answer": ResultsData,
     "wrong": "called wrongly: nothing began, and Ansible reports why",
-    "unknown": "it was interrupted, or ended as nobody expects",
+    "unknown": "it was interrupted, or ended unexpectedly",
     "passes_on": True,
 }
 SITE = Verb(

@@ -93,7 +93,7 @@ def _each_way(links: Mapping[str, LinkRecord]) -> tuple[list[float], list[float]
 
 
 def _bounds(rate: float, host: str, window: int, release: str, server_memory: int | None) -> Iterator[Bound]:
-    """Yield what a link of ``rate`` bit/s, NVFlare and the server's memory bear.
+    """Yield what a link of ``rate`` bit/s, NVFlare and the server's memory allow.
 
     Raises:
         Complaint: the link is too slow for any model.
@@ -107,7 +107,7 @@ def _bounds(rate: float, host: str, window: int, release: str, server_memory: in
     yield Bound(
         of="tensor",
         bytes=int(rate * _REQUEST_S / 8),
-        why=f"{rate * _REQUEST_S / 8e6:.0f} MB pass {speed} within the {_REQUEST_S} s that NVFlare bears.",
+        why=f"{rate * _REQUEST_S / 8e6:.0f} MB pass {speed} within the {_REQUEST_S} s that NVFlare allows.",
         fix="split it, raise np_ and tensor_streaming_per_request_timeout in the job, or leave the site out.",
     )
     if _version(release) >= (2, 9):
@@ -122,7 +122,7 @@ def _bounds(rate: float, host: str, window: int, release: str, server_memory: in
         yield Bound(
             of="model",
             bytes=most,
-            why=f"the server's {server_memory / 1e9:.1f} GB of memory bear {most / 1e6:.0f} MB.",
+            why=f"the server's {server_memory / 1e9:.1f} GB of memory are enough for {most / 1e6:.0f} MB.",
             fix="give the federation a server with more memory, or exchange less of the model.",
         )
 

@@ -229,7 +229,7 @@ def _unknown(gpu: Gpu, version: str) -> str | None:
     model, since = model_of(gpu.name), first_driver(gpu.device)
     last = model.last_driver if model else None
     if last and version_key(version)[:1] > version_key(last):
-        return f"branch {last} is the last that knows it"
+        return f"branch {last} is the last that supports it"
     if since and version_key(version) < version_key(since)[: len(version_key(version))]:
-        return f"driver {since} is the first that knows it"
+        return f"driver {since} is the first that supports it"
     return None

@@ -23,7 +23,7 @@ def measured(run: Run) -> AcceptanceRecord:
     """
     events = [line.event for line in run.of(AcceptanceEvent)]
     if len(events) != 1 or events[0].nonce != (run.spec.nonce or None):
-        raise RecordError("No figures of this run are in its evidence.", "read job.log, and measure again.")
+        raise RecordError("The evidence has no figures of this run.", "read job.log, and measure again.")
     record, given = events[0].record, {uuid for site in run.spec.sites for uuid in site.gpus}
     if record.host != run.spec.host:
         raise RecordError(f"It measured {record.host}, and not {run.spec.host}.", "measure it again.")

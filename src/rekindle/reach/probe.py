@@ -42,7 +42,7 @@ _COMPLAINTS = {
     "ended": ("{there} ends the connection before TLS stands: a firewall, or another program.", _ANOTHER),
     "mute": ("{there} takes the connection and says nothing: a firewall, or another program.", _ANOTHER),
     "no TLS": (
-        "Something else than the federation's listener answers at {there}: it speaks no TLS.",
+        "Something other than the federation's listener answers at {there}: it does not use TLS.",
         _ANOTHER,
     ),
     "foreign": ("The certificate of {there} is of another CA than this site's kit.", _PROVISION),
@@ -53,7 +53,7 @@ _COMPLAINTS = {
         "correct the server's address, or provision the federation again.",
     ),
     "not ours": (
-        "Something else than the listener answers at {there}, with the server's certificate; "
+        "Something other than the listener answers at {there}, with the server's certificate; "
         "NVFlare's server may run already.",
         _ANOTHER,
     ),
@@ -62,7 +62,7 @@ _COMPLAINTS = {
         "run again; if it is so each time, see which site hangs.",
     ),
     "clock": (
-        "This site's clock is {why} the server's; certificates and the times of a run bear {clock:g} s.",
+        "This site's clock is {why} the server's; at most {clock:g} s are allowed for certificates and the times of a run.",
         "set both clocks, for example by NTP (timedatectl set-ntp true).",
     ),
     "release": (

@@ -47,7 +47,7 @@ class Clock(Record, kw_only=True, frozen=True):
 
 
 class Bound(Record, kw_only=True, frozen=True):
-    """What a federation bears of a model."""
+    """How large a model a federation can carry."""
 
     of: Literal["model", "tensor"]
     """All of it, or its largest tensor."""

@@ -166,7 +166,7 @@ def gather_host(
     rows += [_row(folder, name, job, outcome, began or "") for job in jobs]
     earlier = [_row(folder, name, job, None, began or "") for job in judged if job not in jobs]
     if done.get(asked or "") and not (outcome or flaws or retired or judged):
-        rows = [Row(name, None, "READY", f"{asked} is done, and nothing more was asked for.")]
+        rows = [Row(name, None, "READY", f"{asked} is done, and nothing more was requested.")]
     elif plays and not outcome and asked != "retire":
         rows = _running(rows or [Row(name, None, "SKIPPED", None)], folder, began or "")
     elif outcome and outcome.state == "unreachable" and host:
@@ -251,7 +251,7 @@ def _lost(rows: list[Row], outcome: Outcome) -> list[Row]:
 
 
 def _kept(retired: RetiredRecord) -> str:
-    removed = f"Nothing of Rekindle is on the host since {retired.retired}"
+    removed = f"Rekindle was removed from the host at {retired.retired}"
     if not retired.files and not retired.environments:
         return f"{removed}, and nothing of it was there to keep."
     runs = ", ".join(f"{run} {verdict or 'without a verdict'}" for run, verdict in retired.runs.items())

@@ -95,7 +95,7 @@ def gpu(build: CatalogueBuild, host: HostRecord) -> Finding:
         return True, f"{build.title} runs without a GPU"
     if unknown := next((device for device in gpus if capability_of(device) is None), None):
         named = f"GPU {unknown.index} ({name_of(unknown)})"
-        return False, f"{named} gives no compute capability, and its model is not known"
+        return False, f"{named} reports no compute capability, and its model is not known"
     sentences: list[str] = []
     for kind, name in _kinds(gpus):
         kernels, failure = runs(build, kind), _unwritten(build, kind)
@@ -118,10 +118,10 @@ def _unwritten(build: CatalogueBuild, capability: str) -> str | None:
         return None
     writes = f"its compiler (XLA) writes PTX {build.emits}"
     if begins is None:
-        return f"{writes}, and it is not known from which on that knows such a GPU"
+        return f"{writes}, and it is not known which PTX supports such a GPU"
     if version_key(build.emits) >= version_key(begins):
         return None
-    return f"{writes}, which knows that GPU from {begins} on"
+    return f"{writes}, and that GPU needs {begins} or newer"
 
 
 def ptx_only(build: CatalogueBuild, host: HostRecord, *, mostly: bool = True) -> list[str]:

@@ -89,6 +89,5 @@ def _held_back(hosts: Sequence[_Host], keys: tuple[Key, ...]) -> Iterator[str]:
         why = "; ".join(reason.message for reason in evaluate(own, first.host) if not reason.holds)
         why = why or f"it gets a build for {'GPUs' if usable_gpus(first.host) else 'the CPU'}"
         names = ", ".join(request.host.host for request in out)
-        verb = "hold" if len(out) > 1 else "holds"
         rest_has = f"{newer.title} fits all others" if len(better) == 1 else f"{len(better)} builds do"
-        yield f"{names} {verb} the others back, without which {rest_has}: {why}"
+        yield f"without {names}, {rest_has}: {why}"

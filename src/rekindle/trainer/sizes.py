@@ -1,4 +1,4 @@
-"""What a federation's links bear of a model, and how long they take; no framework is imported."""
+"""How large a model a federation's links can carry, and how long they take; no framework is imported."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

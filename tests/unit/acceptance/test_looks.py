@@ -78,7 +78,7 @@ def test_an_error_counts_in_whichever_look_it_came(name):
 def test_what_crosses_pcie_does_not_fail_by_one_look():
     judgement = verdict(looked(HOST, "host_to_device", 38.5))
     assert judgement.verdict == "UNPROVEN"
-    assert judgement.cause.endswith("; it was measured once, and what crosses PCIe varies by chance.")
+    assert judgement.cause.endswith("; it was measured once, and copies over PCIe vary.")
 
 
 def test_a_figure_of_a_later_look_that_cannot_be_proves_nothing():

@@ -134,7 +134,7 @@ def test_an_abort_in_the_job_store_of_a_poc_is_found(foreign):
     end = "ServerRunner - ERROR - Aborting current RUN due to no reason\n"
     _archive(foreign / "poc", lambda name, text: text + end if name == "log.txt" else text)
     verdict = judge(foreign / "poc")
-    assert (verdict.verdict, verdict.cause) == ("FAIL", "NVFlare gave the run up: no reason")
+    assert (verdict.verdict, verdict.cause) == ("FAIL", "NVFlare aborted the run: no reason")
 
 
 def test_a_poc_whose_job_still_runs_has_its_server_log_in_place(foreign):

@@ -71,7 +71,7 @@ def test_it_does_not_apply_where_no_gpu_was_given(recordings):
 def test_an_xid_is_unproven_with_its_gpu_its_number_and_what_it_means(run, xid, named):
     _gpus(run, lambda number, gpu: gpu.update(xids=[xid] if number in {3, 5} else []), only=1)
     result = gpu_errors(Run.open(run))
-    assert (result.holds, result.message, result.line) == (None, f"{_uuids(run)[1]} met {named}.", 4)
+    assert (result.holds, result.message, result.line) == (None, f"{_uuids(run)[1]} had {named}.", 4)
 
 
 @pytest.mark.parametrize("xid", [43, 63, 92])
@@ -79,7 +79,7 @@ def test_an_xid_that_the_vendor_asks_nothing_for_is_no_pass_either(run, xid):
     _gpus(run, lambda number, gpu: gpu.update(xids=[xid] if number == 3 else []))
     holds, message = _message(run)
     assert holds is None
-    assert f"{_uuids(run)[0]} met Xid {xid} (" in message
+    assert f"{_uuids(run)[0]} had Xid {xid} (" in message
 
 
 def test_a_rise_of_uncorrected_memory_errors_is_unproven(run):
@@ -121,5 +121,5 @@ def test_a_lost_gpu_is_unproven_with_its_xid(run):
     _samples(run, lose)
     holds, message = _message(run)
     assert holds is None
-    assert message.startswith(f"{lost} met Xid 79 (GPU has fallen off the bus; restart the host)")
+    assert message.startswith(f"{lost} had Xid 79 (GPU has fallen off the bus; restart the host)")
     assert f"{lost} did not answer NVML" in message

@@ -64,7 +64,7 @@ def test_the_first_step_that_fails_is_named(tmp_path):
 
 
 SHOWN = """
-1 of 3 hosts proven; 1 FAIL, 1 SKIPPED.|No verdict was collected.|Final accuracy 0.4, at least 0.95 asked.
+1 of 3 hosts proven; 1 FAIL, 1 SKIPPED.|No verdict was collected.|Final accuracy 0.4; at least 0.95 is required.
 Remedy: Train longer.|pt_ddp on gpu-2|3 min 20 s (gpu-1)|4 × NVIDIA H200|rekindle judge gpu-2/pt_ddp
 """
 SHOWN_OF_HOST = """

@@ -53,7 +53,7 @@ def test_a_gpu_that_is_lost_is_left_out_with_a_warning():
 def test_a_gpu_of_unknown_capability_is_refused():
     on = host(H100)
     unknown = replace(gpu(1, H100), name="Graphics Device", compute_capability=None)
-    assert "gives no compute capability" in str(plan(replace(on, gpus=(*on.gpus, unknown))).refusal)
+    assert "reports no compute capability" in str(plan(replace(on, gpus=(*on.gpus, unknown))).refusal)
 
 
 def test_the_hosts_own_torch_is_reused_and_recorded_as_it_is():
@@ -180,7 +180,7 @@ def test_a_driver_that_reports_no_capability_is_no_reason_to_use_another_host(go
 def test_a_capability_that_is_none_ends_in_a_reason(reported):
     on = host(H100)
     odd = replace(on, gpus=(replace(on.gpus[0], name="a\x1b[31m\nb", compute_capability=reported),))
-    assert "GPU 0 (a b) gives no compute capability" in str(plan(odd).refusal)
+    assert "GPU 0 (a b) reports no compute capability" in str(plan(odd).refusal)
 
 
 def test_no_unproven_tensorflow_is_offered():

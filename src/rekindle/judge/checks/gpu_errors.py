@@ -33,7 +33,7 @@ def _errors(run: Run, uuid: str) -> list[Result]:
     seen: dict[int, Result] = {}
     for line in run.samples_for(uuid):
         for xid in _of(line.event, uuid) or ():
-            seen.setdefault(xid, unknown(f"{uuid} met {xids.named(xid)}", line))
+            seen.setdefault(xid, unknown(f"{uuid} had {xids.named(xid)}", line))
     counts = _counts(run, uuid)
     for count, line in counts:
         if count != counts[0][0]:

@@ -37,7 +37,7 @@ def server_log_clean(run: Run) -> Result:
     if error and "Aborting current RUN" not in error[1]:
         return fails(f"The server logged: {cause(*error)}", error[0].at)
     if aborts:
-        return fails(f"NVFlare gave the run up: {aborts[0].match.group(1)}", aborts[0])
+        return fails(f"NVFlare aborted the run: {aborts[0].match.group(1)}", aborts[0])
     errors = server.read(server.error_log) if server else None
     if server is None or errors is None:
         return unknown("NVFlare's server left no error log.")

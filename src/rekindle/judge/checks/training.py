@@ -158,7 +158,7 @@ def model_changed(run: Run, options: dict[str, Any]) -> Result:
         message = "The final global model has weights that are not finite, or of another shape."
         return fails(message, run.final)
     changed = final.initial != final.final and final.distance > 0
-    message = f"The final global model loads and lies {final.distance:.4g} (L2) from the initial one."
+    message = f"The final global model loads; its L2 distance from the initial one is {final.distance:.4g}."
     return shown(changed, message, run.final)
 
 
@@ -169,7 +169,7 @@ def metric_reached(run: Run, options: dict[str, Any]) -> Result:
     value = run.final.event.metrics.get(name) if run.final else None
     if value is None:
         return unknown(f"No final {name} was reported.", run.final)
-    return shown(value >= bar, f"Final {name} {value:.4f}, at least {bar:g} asked.", run.final)
+    return shown(value >= bar, f"Final {name} {value:.4f}; at least {bar:g} is required.", run.final)
 
 
 @check("claim", needs=(FinalEvent, RoundEvent))
@@ -182,5 +182,5 @@ def metric_fell(run: Run, options: dict[str, Any]) -> Result:
     if value is None or len(firsts) != len(run.spec.sites) or not sum(firsts):
         return unknown(f"Not every {name}, first and final, was reported.", run.final)
     first = sum(firsts) / len(firsts)
-    message = f"{name} fell from {first:.4f} to {value:.4f}, {value / first:.2f} of it; {share:g} asked."
+    message = f"{name} went from {first:.4f} to {value:.4f}, to {value / first:.2f} of it; at most {share:g} is required."
     return shown(value <= share * first, message, run.final)
