@@ -131,7 +131,9 @@ FAIL = msgspec.structs.replace(
     cause="Final accuracy 0.4; at least 0.95 is required.",
     remedy="Train longer.",
     evidence=(
-        ClaimResult(claim="metric_reached", holds=False, message="Final accuracy 0.4; at least 0.95 is required."),
+        ClaimResult(
+            claim="metric_reached", holds=False, message="Final accuracy 0.4; at least 0.95 is required."
+        ),
     ),
 )
 

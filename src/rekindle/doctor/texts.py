@@ -46,6 +46,8 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]{0,16}m")
 _TIME = re.compile(
     r"^\[?(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)[,.](\d{3})(?:\d{3}([+-]\d\d:\d\d))?", re.MULTILINE
 )
+_BACK = (1 << 12, 1 << 22)
+"""Characters before a line's end in which its time is sought, one after the other."""
 
 
 @dataclass(frozen=True)
@@ -70,16 +72,6 @@ class Text:
     @cached_property
     def _line_starts(self) -> list[int]:
         return _starts(self.body)
-
-    @cached_property
-    def _times(self) -> tuple[list[int], list[str]]:
-        ends, times, line, position = [], [], 1, 0
-        for match in _TIME.finditer(self.raw):
-            line += self.raw.count("\n", position, match.start())
-            position = match.start()
-            ends.append(line)
-            times.append(f"{match[1]} {match[2]}.{match[3]}")
-        return ends, times
 
     @cached_property
     def looked_at(self) -> tuple[int, ...]:
@@ -117,20 +109,24 @@ class Text:
         return bisect_right(self._line_starts, position)
 
     def time(self, line: int) -> str:
-        """Return the host's local time of a line, or of the last one before it that has one; else nothing.
+        """Return the host's local time of a line, or of the last one not far before it that has one.
 
         The ladder's files are later than all of the run's.
         """
         if self.file.startswith(f"{folders.LADDER}/"):
             return _LAST
-        lines, times = self._times
-        at = bisect_right(lines, line)
-        return times[at - 1] if at else ""
+        starts = self._raw_starts
+        end = starts[line] if line < len(starts) else len(self.raw)
+        for back in _BACK if self.begins else ():
+            if times := _TIME.findall(self.raw, max(0, end - back), end):
+                return _timestamp(*times[-1])
+        return ""
 
-    @property
+    @cached_property
     def begins(self) -> str:
         """Time of the first line that has one, or nothing."""
-        return next(iter(self._times[1]), "")
+        match = _TIME.search(self.raw)
+        return _timestamp(*match.groups()) if match else ""
 
     @property
     def nearness(self) -> int:
@@ -258,6 +254,10 @@ def since(kernel: Text, started: str) -> Text:
         logged = match and match[4] and _moment(f"{match[1]}T{match[2]}{match[4]}")
         kept.append("" if beginning and logged and logged < beginning else line)
     return Text(kernel.file, "\n".join(kept))
+
+
+def _timestamp(day: str, second: str, millisecond: str, _zone: str) -> str:
+    return f"{day} {second}.{millisecond}"
 
 
 def _moment(text: str) -> datetime | None:

@@ -62,7 +62,7 @@ _COMPLAINTS = {
         "run again; if it is so each time, see which site hangs.",
     ),
     "clock": (
-        "This site's clock is {why} the server's; at most {clock:g} s are allowed for certificates and the times of a run.",
+        "This site's clock is {why} the server's; certificates and the times of a run allow {clock:g} s.",
         "set both clocks, for example by NTP (timedatectl set-ntp true).",
     ),
     "release": (

@@ -182,5 +182,6 @@ def metric_fell(run: Run, options: dict[str, Any]) -> Result:
     if value is None or len(firsts) != len(run.spec.sites) or not sum(firsts):
         return unknown(f"Not every {name}, first and final, was reported.", run.final)
     first = sum(firsts) / len(firsts)
-    message = f"{name} went from {first:.4f} to {value:.4f}, to {value / first:.2f} of it; at most {share:g} is required."
+    fell = f"{name} went from {first:.4f} to {value:.4f}, to {value / first:.2f} of it"
+    message = f"{fell}; at most {share:g} is required."
     return shown(value <= share * first, message, run.final)
