@@ -65,7 +65,8 @@ def test_the_first_step_that_fails_is_named(tmp_path):
 
 SHOWN = """
 1 of 3 hosts proven; 1 FAIL, 1 SKIPPED.|No verdict was collected.|Remedy: Train longer.
-Final accuracy 0.4; at least 0.95 is required.|pt_ddp on gpu-2|3 min 20 s (gpu-1)|4 × NVIDIA H200|rekindle judge gpu-2/pt_ddp
+Final accuracy 0.4; at least 0.95 is required.|pt_ddp on gpu-2|3 min 20 s (gpu-1)|4 × NVIDIA H200
+rekindle judge gpu-2/pt_ddp
 """
 SHOWN_OF_HOST = """
 evidence/site-1.rank-0.jsonl:4|87 %|2048 MiB|nvflare 2.7.3, torch 2.15.0|Ubuntu 24.04.3 LTS
