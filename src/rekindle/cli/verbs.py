@@ -31,7 +31,7 @@ HELP = {
     "runs": "List runs, their hosts, how they ended and how long they took.",
     "board": "Show every job's newest verdict, since when, and what changed.",
     "accept": "Re-check hosts and GPUs from the records of many runs.",
-    "examples": "List NVFlare's examples, where each runs, and its last verdict.",
+    "examples": "List NVFlare's examples, where each runs, and its verdict.",
     "schema": "Print the JSON schema of what a verb answers with --json.",
 }
 
