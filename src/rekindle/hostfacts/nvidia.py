@@ -140,7 +140,7 @@ def _rows(text: str) -> list[Values]:
 
 def _gpus(log: ElementTree.Element, rows: list[Values], frames: Frames) -> tuple[Gpu, ...]:
     links = _nvlinks(frames["nvidia-nvlink"].text)
-    by_bus = {_bus(row["pci_bus_id"]) or f"#{i}": row for i, row in enumerate(rows)}
+    by_bus = {_bus(row.get("pci_bus_id", "")) or f"#{i}": row for i, row in enumerate(rows)}
     gpus: dict[str, Gpu] = {}
     for position, element in enumerate(log.findall("gpu")):
         bus = _bus(element.get("id", "")) or f"#{position}"

@@ -78,8 +78,10 @@ def _problem(name: str, frame: Frame, limit: str) -> str | None:
     if frame.late:
         return f"{nvidia.COMMANDS.get(name, f'The probe {name}')} timed out after {limit} s."
     if frame.answered:
-        broken = name == "nvidia-smi" and nvidia.document(frame.text) is None
-        return f"nvidia-smi -q -x gave no complete XML document but: {printed}." if broken else None
+        if name != "nvidia-smi" or nvidia.document(frame.text) is not None:
+            return None
+        begun = "<nvidia_smi_log>" in frame.text
+        return f"nvidia-smi -q -x {'gave broken XML' if begun else f'gave no XML but: {printed}'}."
     if name in ("root", "tmpdir"):
         return f"{frame.text.strip()} is not a folder that this user can write to."
     if name.startswith("disk-"):

@@ -59,13 +59,18 @@ def digits(text: str | None) -> str | None:
 
 def cpu(frames: Frames) -> Cpu:
     """Read the model and the number of processors that this user may run on."""
-    return Cpu(model=line(frames, "cpu"), cores=int(required(frames, "cores")))
+    cores = required(frames, "cores")
+    if not re.fullmatch("[0-9]{1,6}", cores):
+        raise FactsError(
+            f"The host reports {cores!r} as its number of cores.", "see what nproc prints there."
+        )
+    return Cpu(model=line(frames, "cpu"), cores=int(cores))
 
 
 def memory(frames: Frames) -> Memory:
     """Read /proc/meminfo, whose figures are KiB."""
     required(frames, "memory")
-    pairs = re.findall(r"^(\w+): +(\d+)", frames["memory"].text, re.MULTILINE)
+    pairs = re.findall(r"^(\w+): +(\d{1,15})\b", frames["memory"].text, re.MULTILINE)
     kib = {name: int(value) for name, value in pairs}
     if "MemTotal" not in kib:
         raise FactsError("The host's /proc/meminfo has no MemTotal.", "use a Linux host with /proc mounted.")
@@ -86,7 +91,7 @@ def disks(frames: Frames, home: str, root: str) -> tuple[Disk, ...]:
     measured = []
     for use in get_args(get_type_hints(Disk)["use"]):
         frame = frames[f"disk-{use}"]
-        figures = re.search(r"\s(\d+)\s+\d+\s+(-?\d+)\s+(?:\d+%|-)\s+/", frame.text)
+        figures = re.search(r"\s(\d{1,15})\s+\d+\s+(-?\d{1,15})\s+(?:\d+%|-)\s+/", frame.text)
         if frame.answered and figures:
             total, free = (max(int(kib), 0) // 1024 for kib in figures.groups())
             measured.append(Disk(use=use, path=paths[use], total_mib=total, free_mib=free))

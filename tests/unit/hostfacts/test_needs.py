@@ -8,7 +8,7 @@ from rekindle.records import Disk, FailedProbe, Gpu, GpuProcess, Python
 
 HOST = host()
 UNFIT_PYTHONS = (Python(path="/a", version="3.13.0"), Python(path="/b", version="3.9.18"))
-NO_XML = "nvidia-smi -q -x gave no complete XML document but: x."
+NO_XML = "nvidia-smi -q -x gave no XML but: x."
 OLD_PYTHON = '{"path": "/b", "version": "3.9.18"}'
 OTHER = GpuProcess(pid=47, name="python", memory_mib=90)
 OURS = GpuProcess(pid=46, name=f"{HOST.root}/envs/torch-35a1af129d1c/bin/python", memory_mib=900)
@@ -48,7 +48,7 @@ def test_a_healthy_host_lacks_nothing():
         (replace(HOST, driver=None, gpus=()), "No NVIDIA driver is loaded, and 2 NVIDIA GPUs"),
         (replace(HOST, driver=None, gpus=(), pci_gpus=None), "an unknown number of NVIDIA GPUs"),
         (replace(HOST, gpus=(), pci_gpus=0), "Driver 580.159.04 shows no GPU, and 0 are on the PCI bus. Fix"),
-        (with_problem("nvidia-smi", NO_XML), "no complete XML"),
+        (with_problem("nvidia-smi", NO_XML), "no XML"),
         (replace(HOST, pci_gpus=3), "3 NVIDIA GPUs are on the PCI bus but the driver shows 2"),
         (with_gpu(state="lost", message="GPU is lost"), "is lost: GPU is lost"),
         (with_gpu(state="error", message="name reads Unknown"), "is in error: name reads Unknown"),
