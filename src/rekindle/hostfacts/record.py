@@ -78,10 +78,9 @@ def _problem(name: str, frame: Frame, limit: str) -> str | None:
     if frame.late:
         return f"{nvidia.COMMANDS.get(name, f'The probe {name}')} timed out after {limit} s."
     if frame.answered:
-        if name != "nvidia-smi" or nvidia.document(frame.text) is not None:
-            return None
-        begun = "<nvidia_smi_log>" in frame.text
-        return f"nvidia-smi -q -x {'gave broken XML' if begun else f'gave no XML but: {printed}'}."
+        whole = name != "nvidia-smi" or nvidia.document(frame.text) is not None
+        gave = "broken XML" if "<nvidia_smi_log>" in frame.text else f"no XML but: {printed}"
+        return None if whole else f"nvidia-smi -q -x gave {gave}."
     if name in ("root", "tmpdir"):
         return f"{frame.text.strip()} is not a folder that this user can write to."
     if name.startswith("disk-"):
