@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from field_logs import failures, healthy, outcome, root, shown
+from field_logs import failures, found, healthy, outcome, root, shown
 
 from rekindle.doctor import typed
 
@@ -149,6 +149,7 @@ def _curve() -> Iterator[str]:
     """Yield a row for each number of doubts that a cause may have, and each half."""
     chosen = typed.DOUBTS
     for typed.DOUBTS, doubts in DOUBTS.items():
+        found.cache_clear()
         for half, held in (("looked at", False), ("held back", True)):
             of_half = [failure for failure in failures() if failure.held is held]
             count = Counter(map(outcome, of_half))

@@ -1,7 +1,6 @@
 """What in a text may be the cause of a failure: exceptions, and single lines that report an error."""
 
 import re
-from functools import lru_cache
 from typing import NamedTuple
 
 from rekindle.records import Layer
@@ -29,18 +28,9 @@ _LEAD = re.compile(
 )
 _CONTEXT = shape("context")
 _RETRIED = re.compile(r"(?i)\bre-?try")
-_AGAIN = re.compile(r"(?i)\W{0,4}(?:re-?try|trying (?:again|to resume))")
 _RAISED = re.compile(r"\b([A-Z]\w{2,40}Error): (?![A-Z]\w{2,40}Error: )")
-_SLURM_DAEMON = re.compile(r"\[\d{4}-\d\d-\d\dT[\d:.]{8,16}\] (?:\[\S{1,40}\] )?(?:error|fatal): ")
 _FAILS = shape("fails")
 _MISSES = shape("misses")
-_FRAMES: tuple[tuple[Layer, re.Pattern[str]], ...] = (
-    ("environment", shape("build")),
-    ("driver", shape("driver_setup")),
-    ("host", shape("service")),
-)
-"""Whose work the lines before one show, within so many and so many letters of each."""
-_BEFORE, _FIRST = 25, 300
 
 
 class Candidate(NamedTuple):
@@ -93,22 +83,9 @@ def candidates_in(text: Text, found: list[Line]) -> list[Candidate]:
     for index, line in enumerate(found):
         if line.number in inside:
             continue
-        if one := _single(text, line, settled, found[index + 1 : index + 3]):
+        if one := _single(line, settled, found[index + 1 : index + 2]):
             single.append(one)
     return [*chained, *single]
-
-
-def _frame(text: Text, number: int) -> Layer | None:
-    """Return the layer of what is at work, by the lines before one."""
-    for before in range(number, max(0, number - _BEFORE), -1):
-        if layer := _at_work(text.raw_line(before)[:_FIRST]):
-            return layer
-    return None
-
-
-@lru_cache(1 << 12)
-def _at_work(line: str) -> Layer | None:
-    return next((layer for layer, shown in _FRAMES if shown.search(line)), None)
 
 
 def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candidate]:
@@ -156,37 +133,31 @@ def _is_known(exception: str) -> bool:
     return entry is not None and (entry.rank == "echo" or (entry.rank == "cause" and not entry.generic))
 
 
-def _single(text: Text, line: Line, settled: set[str], following: list[Line]) -> Candidate | None:
+def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate | None:
     message = plain(_CONTEXT.sub("", _LEAD.sub("", line.text))).strip()
     ansible = failed_task(line.text)
     if ansible:
         host, result = ansible
-        if host in settled or any("...ignoring" in after.text for after in following[:1]):
+        if host in settled or any("...ignoring" in after.text for after in following):
             return None
         message = f"Ansible on {host}: {result}"
     about = subject(message)
     level = line.level or bool(ansible)
-    layer, rank = _kind(text, line, about)
-    again = any(after.number == line.number + 1 and _AGAIN.match(after.text) for after in following[:1])
-    retried = (
-        rank == "cause" and layer == "network" and (again or (line.benign and _RETRIED.search(line.text)))
-    )
+    layer, rank = _kind(line, about)
+    retried = rank == "cause" and layer == "network" and line.benign and _RETRIED.search(line.text)
     if not level and not (about and not about.row.weak and _FAILS.search(message)):
         return None
     warns = bool(about and line.warns and not level and not line.benign and about.row.rank == "cause")
     if line.informs and not level and not (retried or warns):
         return None
-    if (line.benign or again) and not ansible:
+    if line.benign and not ansible:
         rank = "guess" if retried else "echo"
     if rank == "echo" and (ansible or (about and not line.benign and _goes_on(message, about))):
         rank, layer = "symptom", producer(line.printed) or layer
     doubts, agrees = WEAK, False
     if about and (not about.row.weak or about.length >= _SPECIFIC or _by(line) == about.row.layer):
         other = _by(line) not in (None, "NVFlare", layer)
-        doubts, agrees = (
-            about.short + (layer in _VARIED) + other,
-            (about.agrees and not about.vague) or about.row.weak,
-        )
+        doubts, agrees = about.short + (layer in _VARIED) + other, about.agrees and not about.vague
     elif _by(line) in _OWN or (_by(line) == "NVFlare" and (about is None or _RAISED.search(message))):
         doubts = 1
     return Candidate(
@@ -201,7 +172,7 @@ def _single(text: Text, line: Line, settled: set[str], following: list[Line]) ->
         meaning=about.row.meaning if about else "",
         weak=about is None or about.row.weak,
         vague=about is not None and about.vague,
-        benign=line.benign or again,
+        benign=line.benign,
         doubts=doubts,
         agrees=agrees,
         warns=warns,
@@ -219,19 +190,13 @@ def _goes_on(message: str, about: Subject) -> bool:
     return bool(colon and len(reason.split()) >= _WORDS and _FAILS.search(reason))
 
 
-def _kind(text: Text, line: Line, about: Subject | None) -> tuple[Layer, Rank]:
-    """Return layer and rank of a message by its subject, else by who printed it or is at work."""
+def _kind(line: Line, about: Subject | None) -> tuple[Layer, Rank]:
+    """Return layer and rank of a message by its subject, else by who printed it."""
     raised = _RAISED.search(line.text)
     programs = raised and exceptions.OF_PYTHON.fullmatch(raised[1])
+    by, rank = _by(line), about.row.rank if about else "symptom"
     if about and not about.row.weak and not (programs and about.row.layer == "job"):
-        owner = about.row.layer == "environment" and (_by(line) or _frame(text, line.number))
-        return owner if owner in ("driver", "host") else about.row.layer, about.row.rank
+        return by if by in _OWN and about.row.layer == "environment" else about.row.layer, rank
     if programs:
-        built = _frame(text, line.number) == "environment"
-        return "environment" if built else "job", about.row.rank if about else "symptom"
-    by = _by(line)
-    if (about is None and failed_task(line.text)) or (by is None and _SLURM_DAEMON.search(line.printed)):
-        by = "host"
-    if not (about and about.length >= _SPECIFIC):
-        by = by or _frame(text, line.number)
-    return by or (about.row.layer if about else "job"), (about.row.rank if about else "symptom")
+        return "job", rank
+    return by or (about.row.layer if about else "job"), rank

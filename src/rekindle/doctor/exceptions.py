@@ -41,8 +41,6 @@ _INSTALLED = ("site-packages/", "dist-packages/", "/lib/python", "/rekindle/trai
 _GAP = 6000
 ENDINGS = ("SignalException", "ChildFailedError", "SystemExit", "KeyboardInterrupt", "_Interrupted")
 """Exceptions that end a process on request, or report that another one failed."""
-_REPORTS = ("CalledProcessError", "ProcessRaisedException", "ProcessExitedException", "RemoteTraceback")
-"""Exceptions that report another one."""
 _RAISED_AGAIN = re.compile(r"Caught \w{1,80} in ")
 """How a message begins that torch gives an exception of a worker's, whose own traceback follows."""
 OF_PYTHON = re.compile(
@@ -83,7 +81,7 @@ class Raised(NamedTuple):
     @property
     def reports(self) -> bool:
         """Whether it only reports that something else failed or ended."""
-        return self.kind.endswith(ENDINGS + _REPORTS) or bool(_RAISED_AGAIN.match(self.message))
+        return self.kind.endswith(ENDINGS) or bool(_RAISED_AGAIN.match(self.message))
 
 
 def chains(text: Text) -> Iterator[tuple[Raised, ...]]:
@@ -144,10 +142,8 @@ def layer(kind: str, message: str, packages: tuple[str, ...] = ()) -> Layer:
     about = subject(f"{name}: {message}")
     if about and about.row.rank == "cause" and not about.row.weak:
         return about.row.layer
-    if by_type := producers.exception(name):
-        return by_type
     if OF_PYTHON.fullmatch(name):
-        return "NVFlare" if "nvflare" in packages and "" not in packages else "job"
+        return "job"
     if by_package := producers.package((kind.partition(".")[0], *reversed(packages))):
         return by_package
     if about and about.row.rank != "echo" and (about.row.layer != "NVFlare" or "nvflare" in packages):

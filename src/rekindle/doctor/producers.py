@@ -1,4 +1,4 @@
-"""Who reports an error: a program, a logger, a package, a type of exception; and its layer."""
+"""Who reports an error: a program, a logger, a package; and its layer."""
 
 import re
 from functools import cache, lru_cache
@@ -18,20 +18,19 @@ _Names = dict[Layer, tuple[str, ...]]
 class _Producers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lines: _Names
     packages: _Names
-    exceptions: _Names
 
 
 _ALL = decodable(_Producers)
 
 
 @cache
-def _layers() -> tuple[dict[str, Layer], dict[str, Layer], dict[str, Layer]]:
+def _layers() -> tuple[dict[str, Layer], dict[str, Layer]]:
     known = decode(files(__package__).joinpath("producers.json").read_bytes(), _ALL)
-    lines, packages, exceptions = (
+    lines, packages = (
         {name: layer for layer, names in by_layer.items() for name in names}
-        for by_layer in (known.lines, known.packages, known.exceptions)
+        for by_layer in (known.lines, known.packages)
     )
-    return lines, packages, exceptions
+    return lines, packages
 
 
 @lru_cache(1 << 10)
@@ -49,8 +48,3 @@ def package(names: tuple[str, ...]) -> Layer | None:
     """Return the layer of the first of these Python packages that is known."""
     known = _layers()[1]
     return next((known[name] for name in names if name in known), None)
-
-
-def exception(name: str) -> Layer | None:
-    """Return the layer of a type of exception, if its name alone shows it."""
-    return _layers()[2].get(name)

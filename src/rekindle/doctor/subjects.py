@@ -21,10 +21,6 @@ _PATH = re.compile(
     r"|(?<![\w/])(?:[\w.~-]{1,200}/){2,40}[\w.@%+~-]{0,200}|(?<![\w/])[\w.~-]{1,200}/[\w@%+~-]{0,200}\.\w{1,8}\b"
 )
 """A path, or a command with its arguments: their words are not the message's."""
-_KEPT = (
-    *("/bin/sh", "/dev/shm", "/dev/nvidia", "docker.sock", "podman.sock", "/etc/sub", "/var/lib/dpkg"),
-    *("/lib/modules", "nvidia.com/gpu"),
-)
 _TOKEN = re.compile(r"[^\W_]+")
 _PLACES: dict[str, tuple[tuple[Layer, re.Pattern[str]], ...]] = {
     "A file is missing": (
@@ -102,7 +98,7 @@ def subject(message: str) -> Subject | None:
     Words within longer ones do not count, those of an echo only without those of a cause, and weak ones only
     without others; a type's name at the beginning says least. What a message ends with is why all failed.
     """
-    text = _PATH.sub(_masked, message).lower()
+    text = _PATH.sub(lambda path: "_" * len(path[0]), message).lower()
     found = _outer(_found(text))
     strong = [one for one in found if one.row.rank != "echo" and not one.row.weak]
     vague = {
@@ -154,10 +150,6 @@ def _coded(message: str) -> Subject | None:
         return None
     row = Row(known[0].layer, known[0].rank, known[0].meaning, known[0].remedy, False, ())
     return Subject(row, known[1], 0)
-
-
-def _masked(path: re.Match[str]) -> str:
-    return path[0] if any(kept in path[0] for kept in _KEPT) else "_" * len(path[0])
 
 
 def _found(text: str) -> Iterator[Subject]:

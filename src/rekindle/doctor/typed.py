@@ -139,10 +139,10 @@ def _promoted(candidates: list[Candidate]) -> list[Candidate]:
     return [one._replace(rank="cause") if one in vain else one for one in candidates]
 
 
-def _order(one: Candidate) -> tuple[int, bool, int, int]:
+def _order(one: Candidate) -> tuple[int, int, int]:
     ranks: tuple[Rank, ...] = ("cause", "symptom", "guess", "echo")
     vagueness = 2 * one.weak + one.vague if one.rank == "cause" else one.weak
-    return ranks.index(one.rank), not one.lasts, vagueness, one.number
+    return ranks.index(one.rank), vagueness, one.number
 
 
 def _naming(root: Candidate, ranked: list[Candidate]) -> Candidate:

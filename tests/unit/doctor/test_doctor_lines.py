@@ -101,14 +101,6 @@ def test_what_others_pass_on_is_of_whom_it_is_about(line, layer):
     assert _diagnose(f"{line}\n")[0].layer == layer
 
 
-def test_what_a_drivers_setup_lacks_is_the_drivers():
-    gcc = "cc: error: unrecognized command-line option '-ftrivial'\n"
-    assert [_diagnose(f"{before}{gcc}")[0].layer for before in ("", "Building DKMS: dkms build\n")] == [
-        "environment",
-        "driver",
-    ]
-
-
 def test_an_entry_that_stands_again_after_progress_was_not_overcome():
     warned = "sm_120 is not compatible with the current PyTorch installation.\n"
     loaded = " 100%|####| 291/291 [00:02<00:00, 118.2it/s]\n"

@@ -148,13 +148,6 @@ def test_a_warning_alone_is_no_failure():
     assert root(f"{WARNING}it trains on the CPU\n") is None
 
 
-@pytest.mark.parametrize(
-    ("before", "layer"), [("Collecting ops\n  running build_ext\n", "environment"), ("epoch 3\n", "job")]
-)
-def test_a_fault_of_a_program_is_of_what_is_at_work(before, layer):
-    assert root(f"{before}IndexError: list index out of range\n").layer == layer
-
-
 def test_an_exception_says_what_the_rest_of_its_message_says():
     raised = f"{RAISED}ValueError: Couldn't instantiate it from one of the following.\n"
     assert root(raised).layer == "job"
