@@ -22,6 +22,7 @@ HALVED = (
     "sixteenth_failures.txt",
     "seventeenth_failures.txt",
     "eighteenth_failures.txt",
+    "twentyfirst_failures.txt",
 )
 
 
