@@ -15,30 +15,35 @@ DOCS = Path(__file__).parents[2] / "docs" / "doctor.md"
 TEXT = """\
 # The doctor
 
-`rekindle diagnose` names the cause of a failure in any log: first by the catalogue of known failures
-(`doctor/catalogue/`), else by the lines that report an error themselves. Their shapes
-(`shapes.json`), what their words are about (`subjects.json`) and who printed them (`producers.json`)
-give the layer, whether they are a cause, a symptom or an echo, and a remedy. What the log goes on
-after, or tries again with success, is no cause, unless the run is known to have failed. Of a chain of
-exceptions the first that says what goes wrong is the cause. Where words say little, who printed them tells
-the layer; of a missing file its path tells it, of a connection its end. A warning is a cause only of what
-says little itself and comes after it: a bare assertion, or a job that finds no GPU. What was tried again in
-vain is a cause beside one of its layer. A cause that only quotes a line is never certain.
+`rekindle diagnose` names the root cause of a failure from any log. It first looks for the known failures
+of the catalogue (`doctor/catalogue/`). If it finds none, it reads the lines that report an error: by
+their shape (`shapes.json`), their words (`subjects.json`) and the program that printed them
+(`producers.json`). These give a remedy, the layer, and whether the line is a cause, a symptom or an echo.
 
-Of a flood of errors the first 2000 lines that may matter and the last 2000 are read.
+- An error after which the log continues, or that a retry overcame, is no cause, unless the run is known to
+  have failed.
+- In a chain of exceptions, the cause is the first one that names what went wrong.
+- If the words are vague, the program that printed them decides the layer. For a missing file its path
+  decides, for a connection its other end.
+- A warning is a cause only of a later error that is vague itself: a bare assertion, or a job without GPUs.
+- A retry that failed is a cause beside another cause of its layer.
+- A cause that only quotes a line is never certain.
+- In a flood of errors, the first and the last 2000 lines that may matter are read.
 
-An entry names, where there is one, the command that confirms it (`confirm`), with what the log names in it,
-quoted for a shell.
+An entry of the catalogue may have a command that confirms it (`confirm`). What that command takes from the
+log is quoted for a shell.
 
-On logs of `tests/unit/doctor/field/`, written anew in the words of many tools and labelled before they were
-diagnosed; `make doctor` writes this table. The authors of the entries wrote these logs too. At first sight
-24 of 30, 20 of 30, 45 of 64, 28 of 45, 24 of 38, 21 of 30 and 22 of 24 were right, of the second to the
-eighth set; of the ninth to the fourteenth 53 of 79, 39 of 46, 27 of 40, 19 of 30, 36 of 49 and 37 of 46;
-of the fifteenth 21 of 34, of the sixteenth 85 of 124 (23 wrong), of the seventeenth 57 of 68 (6 wrong),
-of the eighteenth 60 of 78 (11 wrong), of the nineteenth 31 of 40 (6 wrong), of the twentieth 23 of 30
-(5 wrong, each with the right cause and the wrong layer), of the twenty-first 25 of 34 (2 wrong). Of the
-first, fourth, fifth, sixth, ninth, sixteenth, seventeenth, eighteenth and twenty-first set one half is held
-back from whoever mends the doctor; all others were looked at. What is in doubt counts as silent.
+## How often it is right
+
+The logs of `tests/unit/doctor/field/` are failures in the words of many tools, written anew and labelled
+before the doctor read them; whoever wrote the catalogue also wrote these logs. `make doctor` writes this
+table. When a set was new, right were 24 of 30, 20 of 30, 45 of 64, 28 of 45, 24 of 38, 21 of 30 and 22 of
+24 (second to eighth set), 53 of 79, 39 of 46, 27 of 40, 19 of 30, 36 of 49 and 37 of 46 (ninth to
+fourteenth), 21 of 34 (fifteenth), 85 of 124 (sixteenth, 23 wrong), 57 of 68 (seventeenth, 6 wrong), 60 of
+78 (eighteenth, 11 wrong), 31 of 40 (nineteenth, 6 wrong), 23 of 30 (twentieth, 5 wrong, each with the
+right cause and the wrong layer) and 25 of 34 (twenty-first, 2 wrong). One half of the first, fourth,
+fifth, sixth, ninth, sixteenth, seventeenth, eighteenth and twenty-first set is held back from whoever
+changes the doctor; all others were looked at. An answer in doubt counts as silent.
 
 | layer | failures | right | wrong | silent |
 |---|---|---|---|---|
@@ -46,40 +51,41 @@ back from whoever mends the doctor; all others were looked at. What is in doubt 
 
 Of {healthy} logs of good runs that alarm, {alarms} are diagnosed.
 
-## Whose a failure is
+## The layers
 
-A failure is of the layer in which it is mended; a label may name two where it can be mended in either.
+A failure belongs to the layer in which it is fixed. A label may name two layers if it can be fixed in
+either.
 
-- host: what this machine's administrator sees to: memory, disks, paths, ports, clock, rights, kernel,
-  hardware, daemons, SLURM's nodes; and a connection that does not leave the machine.
-- driver: NVIDIA's kernel modules, the libraries that must fit them, the fabric manager, IMEX, and what brings
-  GPUs into containers; also what its installation lacks.
+- host: what the machine's administrator fixes: memory, disks, paths, ports, clock, rights, kernel, hardware,
+  daemons, SLURM's nodes; also a connection that does not leave the machine.
+- driver: NVIDIA's kernel modules, the libraries that must match them, the fabric manager, IMEX, what gives
+  containers their GPUs, and what their installation lacks.
 - environment: what is installed for the job: packages, libraries, compilers, programs, images.
-- network: what is between machines, and services elsewhere that do not answer, refuse or limit.
-- framework: a GPU's memory, crashes, ranks that do not meet, where nothing else is known to be the cause.
-- NVFlare: its kits, its admission of sites, its own faults; a job's folder is the job's.
-- job: code, data, configuration and what was asked for: of SLURM, Kubernetes, a container, a playbook's text.
+- network: everything between machines, and remote services that do not answer, refuse, or limit requests.
+- framework: a GPU's memory, crashes, and ranks that do not meet, if nothing else is known to be the cause.
+- NVFlare: its kits, its admission of sites, its own faults. A job's folder belongs to the job.
+- job: code, data, configuration, and what was requested from SLURM, Kubernetes, a container or a playbook.
 
 ## In doubt
 
-Where a cause is in doubt the doctor says that it does not know it, and shows at most four lines that
-report an error, the likeliest first, without a layer. Five signs tell that a line is not what its words
-are taken for:
+If a cause is in doubt, the doctor answers that it does not know it. It then shows at most four lines that
+report an error, the most likely first, without a layer. Five signs show that a line may not mean what its
+words suggest:
 
-- its words say little (`weak` in `subjects.json`, and fewer than 15 letters) and who printed it is not of
-  their layer, no words are known, or an exception has no message, which weighs as much as three others;
-  of NVFlare's own lines without known words NVFlare is the layer, with one sign;
-- they are shorter than twelve letters;
-- they are of a layer that everybody has words for: job or framework;
-- who printed it is known to be of another layer, and is not NVFlare, which reports all layers;
-- another error was reported before it.
+- The words are vague (`weak` in `subjects.json`, and fewer than 15 letters) and the program that printed them
+  is not of their layer; or no words are known; or an exception has no message. This sign weighs as much as
+  three others. A line of NVFlare's own without known words is of the layer NVFlare, with one sign.
+- The words are shorter than twelve letters.
+- The words are of a layer that every tool has words for: job or framework.
+- The program that printed them is known to be of another layer. NVFlare is exempt: it reports all layers.
+- Another error was reported before.
 
-Other words for the same layer, in the line or in another one, take the last four away. These were found
-by cross-validation, each set of logs left out in turn, on answers at first sight; who printed a line was
-chosen on the same answers, without leaving out any. A level's word
-(`ERROR`) and causes of other layers beside it told nothing; a path or a device in the line little more.
+Other words for the same layer, in this line or another, cancel the last four. The signs were chosen by
+cross-validation on first answers, with each set of logs left out in turn. The data on who printed a line
+were chosen on the same answers, without leaving any out. A level word (`ERROR`) and causes of other
+layers nearby carried no information; a path or a device in the line carried little.
 
-What `benchmarks/doctor.py` finds of answers at first sight that bear any doubt, by what they rest on:
+`benchmarks/doctor.py` on first answers, whatever their doubts, by what they rest on:
 
 | what is named | logs | wrong |
 |---|---|---|
@@ -94,22 +100,22 @@ What `benchmarks/doctor.py` finds of answers at first sight that bear any doubt,
 | layer driver, network, host, environment | 43, 93, 128, 99 | 7 %, 10 %, 12 %, 18 % |
 | layer job, framework, NVFlare | 143, 25, 18 | 29 %, 20 %, 33 % |
 
-How far from the end a line stands tells nothing. That it is only a symptom tells much, but as a sign it
-would silence three right answers for a wrong one. Of the wrong answers more than half name the cause
-and miss its layer. A second opinion on the layer does not find them: from the words of the log or of the
-line (naive Bayes, logistic regression, each set left out in turn) it is more often wrong than the doctor
-where the two disagree. The layer of most error lines and of the tool that printed most lines tell less, and
-all together no more than the signs above.
+The distance from the end of the log carries no information. That a line is only a symptom carries much,
+but as a sign it would silence three right answers for each wrong one. More than half of the wrong answers
+name the right cause with the wrong layer. A second opinion on the layer does not find them: models of the
+words of the log or of the line (naive Bayes, logistic regression, each set left out in turn) are wrong
+more often than the doctor where the two disagree. The layer of most error lines, and of the tool that
+printed most lines, are weaker still. All of these together add nothing to the signs above.
 
-How many of these signs a cause may have (`DOUBTS` in `typed.py`), and what the doctor then says:
+With the number of signs that a cause may have (`DOUBTS` in `typed.py`), the doctor's answers are:
 
 | signs | half | right | wrong | silent | the cause is among the lines shown |
 |---|---|---|---|---|---|
 {curve}
 
-Both halves flatter: one was mended by those who read it, the other by what they learnt. What the doctor
-says of logs that nobody had seen is measured by `benchmarks/doctor.py`, which diagnoses each set with
-what was known before that set; today's code was chosen on the half that was looked at:
+Both halves flatter: one was used to change the doctor, the other taught whoever changed it.
+`benchmarks/doctor.py` measures answers to logs that nobody had seen: it diagnoses each set with what was
+known before that set. Today's code was chosen on the half that was looked at.
 
 | signs | of 631 logs looked at since: right, wrong, silent | of 264 held back |
 |---|---|---|
@@ -118,11 +124,10 @@ what was known before that set; today's code was chosen on the half that was loo
 | 2 | 82 %, 11 %, 7 % | 78 %, 16 %, 6 % |
 | any | 83 %, 16 %, 1 % | 79 %, 19 %, 2 % |
 
-No number of signs gives 4 % wrong and 85 % right: an answer without any sign is right nine times in ten.
-We take one. With none, of a hundred unseen logs thirteen fewer would be right and two fewer wrong. In
-most doubtful logs the cause is among the lines shown: whoever is left in doubt lacks a layer and a remedy,
-and whoever is told a wrong cause loses the night.
-"""
+No number of signs gives 85 % right and 4 % wrong: even without any sign, one answer in eight is wrong.
+Rekindle allows one sign. Allowing none would lose about ten right answers in a hundred to avoid two or
+three wrong ones. In most doubtful logs the cause is among the lines shown. An answer in doubt costs its
+reader the layer and the remedy; a wrong answer costs the night."""
 DOUBTS = {0: "0", 1: "1", 2: "2", 9: "any"}
 
 
