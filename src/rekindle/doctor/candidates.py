@@ -116,6 +116,7 @@ def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candida
             name="exception",
             through=text.line(last.end),
             doubts=0 if root.message else WEAK,
+            vague=not root.message,
             asserts=root.kind == "AssertionError" or bool(_MISSES.search(root.message)),
         )
     ]
