@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rekindle.host import folders
-from rekindle.judge import judge
 from rekindle.records import RecordError, VerdictRecord
 from rekindle.records.folders import spec_in
 from rekindle.records.text import printed
 from rekindle.results.gather import gather
+from rekindle.results.received import judge_again
 from rekindle.results.row import Row
 
 from .folders import Folder, host_alone, is_results
@@ -26,7 +26,7 @@ def run(folder: Folder, json: Json = False) -> Answer:
         return _several([(folder / host.name, row) for host in hosts for row in host.rows], json)
     if host := host_alone(folder):
         return _several([(folder, row) for row in host.rows], json)
-    verdict = judge(folder)
+    verdict = judge_again(folder)
     status = OK if verdict.verdict == "PASS" else FAILED
     return answer(status, "\n".join(map(printed, _lines(verdict))), verdict, json)
 
@@ -50,7 +50,7 @@ def _several(rows: list[tuple[Path, Row]], json: bool) -> Answer:
         verdict = row.verdict
         try:
             if row.job and (folder / row.job / folders.SPEC).exists():
-                verdict = judge(folder / row.job, spec_in(folder / row.job))
+                verdict = judge_again(folder / row.job, spec_in(folder / row.job))
         except RecordError as error:
             lines.append(str(error))
             unknown = True

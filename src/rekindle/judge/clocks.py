@@ -11,6 +11,8 @@ from rekindle.records.evidence import Line
 from rekindle.records.folders import clock_in
 
 NO_OFFSET = Clock(offset_s=0.0, error_s=0.0)
+SLACK_S = 0.1
+"""Clocks of processes on one host, and the time to write a line."""
 _DRIFT_S = 0.1
 """By which a host's clock may be corrected during a run."""
 _ZONE_S = 900

@@ -32,6 +32,7 @@ from rekindle.records import (
     to_builtins,
     write,
 )
+from rekindle.records.base import read_valid
 from rekindle.records.folders import outcome_in, spec_in, verdict_in
 
 from . import seal, state
@@ -66,6 +67,17 @@ def judge_received(folder: Path, sent: RunSpec) -> VerdictRecord:
     if returned == spec:
         return verdict
     return replace(verdict, verdict="UNPROVEN", cause=_difference(spec, returned), remedy=_RUN_AGAIN)
+
+
+def judge_again(folder: Path, spec: RunSpec | None = None) -> VerdictRecord:
+    """Judge a run in ``folder`` by the spec that was sent, if that is recorded beside it, else by ``spec``.
+
+    Raises:
+        RecordError: there is no run.
+    """
+    home = folder.resolve()
+    placed = read_valid(placed_in(home.parent, home.name), PlacedRecord)
+    return judge_received(folder, placed.spec) if placed else judge(folder, spec)
 
 
 def given(sent: RunSpec, returned: RunSpec) -> RunSpec:

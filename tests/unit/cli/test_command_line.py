@@ -264,7 +264,7 @@ def test_a_bug_is_no_bad_answer(call, monkeypatch, results):
     def fail(path):
         raise KeyError(path)
 
-    monkeypatch.setattr("rekindle.cli.judge.judge", fail)
+    monkeypatch.setattr("rekindle.cli.judge.judge_again", fail)
     status, _, err = call("judge", results / "gpu-1/pt_ddp")
     assert status == 3
     assert err.endswith("That is a bug of Rekindle. Fix: report the traceback above.\n")

@@ -6,6 +6,7 @@ import os
 import shutil
 
 import pytest
+from recorded_edits import edit
 
 from rekindle.records import RunSpec, read
 from rekindle.report.reports import write_reports
@@ -33,6 +34,13 @@ def test_what_nobody_touched_is_as_it_was_sealed(run, verify):
     assert status == 0
     assert output.startswith("gpu-1/pt_ddp is as it was sealed at 20")
     assert output.endswith("Z: PASS.\n")
+
+
+def test_judge_goes_by_the_spec_that_was_sent(run, call):
+    assert call("judge", run)[0] == 0
+    edit(run / "spec.json", r'"at_least": 0.95', '"at_least": 0.1')
+    status, out, _ = call("judge", run)
+    assert (status, "job of its spec.json differ" in out) == (1, True)
 
 
 def test_a_run_of_many_files_is_sealed_as_well(clean_run, bring, run, verify):

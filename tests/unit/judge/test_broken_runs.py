@@ -1,12 +1,13 @@
 """Every check has a recorded run in which it does not hold, once that is broken."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 from lies import LIES as JOBS
-from recorded_edits import added, events, json_in, removed, replaced, result_of
+from recorded_edits import added, events, json_in, lines_in, put_lines, removed, replaced, result_of
 from test_example_lies import LIES as EXAMPLES
 from test_foreign import BROKEN as FOREIGN
 from test_foreign_examples import LIES as FOREIGN_EXAMPLES
@@ -16,6 +17,7 @@ from rekindle.judge import CHECKS, judge
 RUNS = Path(__file__).parents[2] / "recordings" / "runs"
 SERVER = "job/workspace/pt_ddp/server"
 LOG, ERRORS = f"{SERVER}/log.txt", f"{SERVER}/log_error.txt"
+SITE_1 = "job/workspace/pt_ddp/site-1/log.txt"
 SITE, SITE_ERRORS = (f"job/workspace/pt_ddp/site-2/{log}.txt" for log in ("log", "log_error"))
 LLM_SERVER, LLM_SITE = (f"job/workspace/llm_sft/{name}/log.txt" for name in ("server", "site-2"))
 ONE, ONE_1, TWO, TWO_1 = (f"evidence/site-{site}.rank-{rank}.jsonl" for site in (1, 2) for rank in (0, 1))
@@ -85,6 +87,37 @@ def with_a_third_site(run):
     shutil.copytree((run / SITE).parent, (run / SITE).parents[1] / "site-3")
 
 
+def another_final_first(run):
+    better, *rest = lines_in(run / FINAL)
+    put_lines(run / FINAL, [{**better, "metrics": {"accuracy": 0.99}}, better, *rest])
+
+
+def a_rank_that_copies_another(run):
+    device = lines_in(run / TWO_1)[0]
+    put_lines(run / TWO_1, [device, *({**each, "rank": 1} for each in lines_in(run / TWO)[1:])])
+
+
+def a_site_that_copies_anothers_log(run):
+    """Give site-2 the log of site-1, with its own name and tasks."""
+    ids = [re.findall(r"got task assignment: .* id=(\S+)", (run / log).read_text()) for log in (SITE_1, SITE)]
+    text = (run / SITE_1).read_text().replace("site-1", "site-2")
+    for theirs, own in zip(*ids, strict=True):
+        text = text.replace(theirs, own)
+    (run / SITE).write_text(text)
+
+
+def an_earlier_log(run):
+    """Move the times of a site's log by two seconds."""
+    earlier = lambda found: f"{found[1]}{int(found[2]) - 2:02}"  # noqa: E731
+    text = re.sub(r"(?m)^(\S+ \d\d:\d\d:)(\d\d)", earlier, (run / SITE).read_text())
+    (run / SITE).write_text(text)
+
+
+def job_log_of(other):
+    """Return what puts what another job printed in place of what this one did."""
+    return lambda run: shutil.copy(RUNS / other / "job.log", run)
+
+
 def cut(file, keeps):
     """Return what leaves the beginning of a file: ``keeps`` is the share of it, or what goes, below zero."""
 
@@ -128,6 +161,7 @@ PT_DDP = [
     ("every_rank_on_its_device", FAILS, event(ONE, "device", {"uuid": "GPU-stolen"})),
     ("every_rank_on_its_device", FAILS, first_on_another_device),
     ("processes_are_distinct", UNKNOWN, every_site(lambda recorded: recorded | {"pid": 4711})),
+    ("processes_are_distinct", UNKNOWN, a_rank_that_copies_another),
     ("every_rank_trained", FAILS, event(ONE_1, "round", dropped, round=2)),
     ("every_rank_trained", FAILS, event(ONE_1, "round", dropped)),
     ("every_rank_trained", FAILS, event(TWO, "round", untrained)),
@@ -137,9 +171,11 @@ PT_DDP = [
     ("every_rank_trained", UNKNOWN, removed(ONE_1)),
     ("loss_falls", FAILS, replaced(ONE, LOSSES, '"losses": [null', 1)),
     ("loss_falls", FAILS, replaced(ONE, LOSSES, '"losses": [0.0000001', 1)),
+    ("loss_falls", FAILS, event(ONE_1, "round", {"losses": [0.5, 0.5]})),
     ("loss_falls", UNKNOWN, event(ONE, "round", {"losses": []})),
     ("metrics_in_their_range", FAILS, replaced(ONE_1, LOSSES, '"losses": [null', 1)),
     ("metrics_in_their_range", UNKNOWN, event(TWO, "round", {"metrics": {"accuracy": 97.0}})),
+    ("metrics_in_their_range", UNKNOWN, event(TWO, "round", {"metrics": {"accuracy": 0.999}})),
     ("model_changed", FAILS, event(FINAL, "final", lambda it: it | {"final": it["initial"]})),
     ("model_changed", FAILS, final(distance=0.0)),
     ("model_changed", FAILS, event(ONE, "round", {"model_in": "f00d" * 16}, round=0)),
@@ -177,6 +213,8 @@ PT_DDP = [
     ("final_model_is_the_servers", UNKNOWN, event(WITNESS, "global", dropped, round=0)),
     ("logs_are_whole", UNKNOWN, CUT_BEFORE_ITS_END),
     ("logs_are_whole", UNKNOWN, removed(SITE)),
+    ("logs_are_whole", UNKNOWN, cut("job.log", 0.5)),
+    ("logs_are_whole", UNKNOWN, job_log_of("pt_ddp-h200-x2-2")),
     ("logs_are_whole", UNKNOWN, added(SITE, "\0\0")),
     ("no_error_logged", FAILS, added(SITE, f"{STAMP} - ClientRunner - ERROR - it failed")),
     ("no_error_logged", FAILS, added(SITE_ERRORS, f"{STAMP} - ClientRunner - ERROR - it failed")),
@@ -186,13 +224,17 @@ PT_DDP = [
     ("job_printed_no_error", UNKNOWN, removed("job.log")),
     ("results_are_good", FAILS, added(SITE, f"{STAMP} - Launcher - INFO - {FAILED}")),
     ("sites_had_the_servers_tasks", UNKNOWN, replaced(SITE, r".*task result sent to server\n", count=1)),
+    ("sites_had_the_servers_tasks", UNKNOWN, an_earlier_log),
     ("logs_are_of_their_sites", UNKNOWN, with_a_third_site),
+    ("logs_are_of_their_sites", UNKNOWN, a_site_that_copies_anothers_log),
     ("logs_are_of_their_sites", UNKNOWN, replaced(SITE, "for client: site-2", "for client: site-1")),
     ("all_within_the_run", UNKNOWN, event(TWO_1, "device", {"time": 1.0})),
     ("nobody_raised", FAILS, added(TWO, json.dumps(EXCEPTION))),
     ("everything_is_read", UNKNOWN, added(TWO, '{"event": "moon", "time": 1}')),
     ("all_of_this_run", UNKNOWN, event(TWO, "device", {"nonce": "0" * 32})),
     ("everyone_writes_their_own", UNKNOWN, event(TWO, "device", {"site": "site-1"})),
+    ("everyone_writes_their_own", UNKNOWN, another_final_first),
+    ("sampled_all_along", UNKNOWN, replaced("samples.jsonl", r'.*"time":\s*179530413[0-9].*\n')),
     ("sampled_all_along", UNKNOWN, replaced("samples.jsonl", r'.*"time":\s*17953041[6-9].*\n')),
 ]
 TRACKED = r'\["site-2", "loss", 1,'

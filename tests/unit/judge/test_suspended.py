@@ -11,7 +11,7 @@ from rekindle.judge.run import Run
 
 STOOD_S = 300.0
 FORM = "%Y-%m-%d %H:%M:%S"
-LOG_TIME = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3})", re.MULTILINE)
+LOG_TIME = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3})")
 
 
 def stand_still(run, when):
@@ -30,7 +30,7 @@ def stand_still(run, when):
 
     for path in (*(run / "evidence").glob("*.jsonl"), *run.glob("samples*.jsonl")):
         events(path, moved)
-    for path in run.rglob("log.txt"):
+    for path in (*run.rglob("log.txt"), run / "job.log"):
         path.write_text(LOG_TIME.sub(moved_line, path.read_text()))
     with json_in(run / "ended.json") as ended:
         ended["duration_s"] += STOOD_S

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from rekindle.host import files, folders
 from rekindle.host.archive import FILE_LIMIT
 from rekindle.judge.check import Result, check, fails, holds, unknown
@@ -14,6 +16,8 @@ from rekindle.records.text import few
 _CODE = {".py", ".pth", ".so", ".sh"}
 """Files that Python or a shell may run without being named."""
 _JOB = (events.FinalEvent, events.TrackingEvent, events.ExceptionEvent, events.ModelEvent)
+_ONCE = (events.FinalEvent, events.GlobalEvent, events.ModelEvent, events.TrackingEvent)
+"""Each is written once of a round, a model or a tracker."""
 _SERVER = (
     events.GlobalEvent,
     events.ContributionEvent,
@@ -55,7 +59,7 @@ def all_of_this_run(run: Run) -> Iterator[Result]:
 
 @check("ours", "example")
 def everyone_writes_their_own(run: Run) -> Iterator[Result]:
-    """Every line of evidence is of the site and rank whose file it stands in."""
+    """Every line of evidence is of the site and rank whose file it stands in, and contradicts none there."""
     ranks = {
         f"{folders.EVIDENCE}/{site.name}.rank-{rank}.jsonl": (site.name, rank)
         for site in run.all_sites
@@ -68,8 +72,14 @@ def everyone_writes_their_own(run: Run) -> Iterator[Result]:
         **{folders.samples(node): (events.SampleEvent,) for node in run.nodes},
         **{folders.samples(site.node): (events.SampleEvent,) for site in run.all_sites if site.node},
     }
+    first: dict[tuple[object, ...], events.Event] = {}
     for line in run.lines:
         event, rank = line.event, ranks.get(line.file)
+        if isinstance(event, _ONCE):
+            of = (getattr(event, name, None) for name in ("round", "tracker", "model"))
+            timeless = replace(event, time=0.0)
+            if first.setdefault((line.file, type(event), *of), timeless) != timeless:
+                yield unknown(f"{line.file} has two lines on one thing, which differ.", line)
         if rank:
             own = isinstance(event, events.RankEvent) and (event.site, event.rank) == rank
         else:

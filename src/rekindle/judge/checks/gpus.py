@@ -1,6 +1,8 @@
 """Whether sites' trainers used their GPUs, by the driver's samples, which cover all rounds."""
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
@@ -11,6 +13,9 @@ from rekindle.records.events import DeviceEvent, GpuSample, RoundEvent, SampleEv
 _SEEN_S = 2.0
 """Of training, in which two samples or more are taken. Seen on two H100s: two trainers took turns on a GPU in
 rounds of 0.35 s, and no sample after the first second listed one of them."""
+
+_GAP_S = 10.0
+"""Samples are a second apart, and 3.2 s at most in recorded runs, on a host with too few cores."""
 
 
 @check("claim", needs=(SampleEvent, DeviceEvent), unless=without_gpus)
@@ -71,11 +76,15 @@ def _warm(run: Run, trainers: dict[str, DeviceEvent]) -> dict[str, float]:
     return warm
 
 
-@check("ours", needs=(SampleEvent, RoundEvent))
+@check("ours", "example", needs=(SampleEvent,))
 def sampled_all_along(run: Run) -> Iterator[Result]:
-    """The driver took samples from before the first round to after the last one, of all GPUs each time."""
+    """The driver took samples from before the first round to after the last one, of all GPUs each time.
+
+    They have no gap; on one machine, none from the run's start to its end.
+    """
     rounds = [line.event for line in run.of(RoundEvent)]
-    first, last = min(event.time - event.seconds for event in rounds), max(event.time for event in rounds)
+    first = min((event.time - event.seconds for event in rounds), default=math.inf)
+    last = max((event.time for event in rounds), default=-math.inf)
     for node in run.nodes:
         samples, where = run.samples_of(node), f" of {node}" if node else ""
         times = [line.event.time for line in samples]
@@ -83,6 +92,11 @@ def sampled_all_along(run: Run) -> Iterator[Result]:
             yield unknown(f"The driver took no samples{where}.")
         elif min(times) > first or max(times) < last:
             yield unknown(f"The samples{where} do not reach from before the first round to after the last.")
+        if node is None and run.ended and run.started is not None:
+            times = [run.started, *times, run.started + run.ended.duration_s]
+        gap = max((after - before for before, after in pairwise(times)), default=0.0)
+        if gap > _GAP_S and not (run.ended and run.ended.suspensions):
+            yield unknown(f"The driver took no sample{where} for {gap:.0f} s.")
         for line in samples:
             if missing := run.spec.gpus_on(node) - line.event.gpus.keys() - line.event.unanswered.keys():
                 yield unknown(f"A sample lacks {min(missing)}.", line)

@@ -11,6 +11,7 @@ import msgspec
 
 from rekindle.flare.log import OF_TORCH, TRAINERS, LogRecord
 from rekindle.flare.lost import of_the_lost
+from rekindle.flare.workspace import SERVER
 from rekindle.host import folders
 from rekindle.judge.check import Result, check, fails, unknown
 from rekindle.judge.run import Run
@@ -34,8 +35,11 @@ _AFTER_LAST = re.compile(
 _ENDING = ("asked to end the run", "Server to end current RUN", "END_RUN fired")
 _BAD_LEVELS = {"ERROR", "CRITICAL", "FATAL"}
 _CONSOLE = re.compile(
-    r"^\d{4}-\d\d-\d\d [\d:,]+ - (?:([\w.]+) - )?(DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL) - "
+    r"^(\d{4}-\d\d-\d\d [\d:,]+) - (?:([\w.]+) - )?(DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL) - "
 )
+_CONTEXT = re.compile(r"\[identity=[^\]]*\] - ")
+_SHOWN = 5
+"""Of so many lines that the console repeats, one at least is whole: others print there too."""
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\s*$")
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 RAISED = re.compile(r"^([A-Za-z_][\w.]{0,200}(?:Error|Exception|Exit|Interrupt)\b.*)")
@@ -84,7 +88,10 @@ def harmless() -> tuple[Harmless, ...]:
 
 @check("ours", "example")
 def logs_are_whole(run: Run) -> Iterator[Result]:
-    """The logs of server and sites go from NVFlare's first line to its last, and never back."""
+    """The logs of server and sites go from NVFlare's first line to its last, and never back.
+
+    job.log repeats the server's up to its end, in lines of the loggers that its console shows.
+    """
     for name in run.members:
         records, kind = run.records(name), "server" if name == "server" else "site"
         if not records:
@@ -103,6 +110,21 @@ def logs_are_whole(run: Run) -> Iterator[Result]:
         for before, after in pairwise(records):
             if after.time < before.time - _BACKWARDS_S:
                 yield unknown(f"The times of {name}'s log go backwards.", after.at)
+    printed = set(_printed(run))
+    repeats = [(record.logger, (record.match[1], record.message)) for record in run.records(SERVER)]
+    shown = {logger for logger, line in repeats if line in printed}
+    last = [line for logger, line in repeats if logger in shown][-_SHOWN:]
+    owed = printed or (run.kind == "ours" and any(line.strip() for line in run.job_log))
+    if owed and printed.isdisjoint(last):
+        yield unknown("job.log does not repeat the server's log up to its end.")
+
+
+def _printed(run: Run) -> Iterator[tuple[str, str]]:
+    """Yield time and message of each of NVFlare's lines that job.py printed."""
+    for line in run.job_log:
+        plain = _COLOUR.sub("", line)
+        if console := _CONSOLE.match(plain):
+            yield console[1], _CONTEXT.sub("", plain[console.end() :], count=1)
 
 
 @check("ours", "example")
@@ -203,7 +225,7 @@ def job_printed_no_error(run: Run) -> Iterator[Result]:
     for number, line in enumerate(run.job_log, 1):
         plain = _COLOUR.sub("", line)
         console = _CONSOLE.match(plain)
-        logger, level = (console[1] or "", console[2]) if console else ("", "")
+        logger, level = (console[2] or "", console[3]) if console else ("", "")
         printed = _TORCH.sub("", plain[console.end() :] if console else plain)
         result, message = fails, None
         if level in _BAD_LEVELS:

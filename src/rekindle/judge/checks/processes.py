@@ -7,7 +7,7 @@ from rekindle.flare.announced import launches
 from rekindle.flare.tasks import GIVEN
 from rekindle.judge.check import Result, check, fails, holds, unknown
 from rekindle.judge.run import Run
-from rekindle.records.events import SampleEvent, TaskEvent, Worked
+from rekindle.records.events import SampleEvent, Worked
 from rekindle.records.evidence import Line
 
 _SHORTEST_S = 5.0
@@ -23,7 +23,12 @@ class _Used(NamedTuple):
     at: Line[SampleEvent]
 
 
-@check("example")
+def _unseen(run: Run) -> str | None:
+    listed = any(line.event.worked for line in run.samples) and not run.spec.by_srun
+    return None if listed or run.kind == "example" else "Samples do not list the processes of ranks."
+
+
+@check("ours", "example", unless=_unseen)
 def every_site_worked(run: Run) -> Iterator[Result]:
     """The processes of every site that sent a result took CPU time from its first task to its last result.
 
@@ -58,7 +63,7 @@ def every_site_worked(run: Run) -> Iterator[Result]:
 def last_results(run: Run) -> dict[str, float]:
     """Return when the server got each site's last result, seconds since the epoch."""
     done: dict[str, float] = {}
-    for result in run.of(TaskEvent):
+    for result in run.results:
         done[result.event.site] = max(result.event.time, done.get(result.event.site, 0.0))
     return done
 

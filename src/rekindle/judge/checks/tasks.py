@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from rekindle.flare.tasks import GIVEN
+from rekindle.flare.tasks import CAME, GIVEN
 from rekindle.flare.workspace import SERVER
 from rekindle.judge.check import Result, check, holds, unknown
+from rekindle.judge.clocks import SLACK_S
 from rekindle.judge.run import Run
 
 _JOINED = re.compile(
@@ -39,19 +40,33 @@ def runs_as_described(run: Run) -> Result:
 
 @check("ours", "example")
 def sites_had_the_servers_tasks(run: Run) -> Iterator[Result]:
-    """Each site has the tasks that the server gave it, in that order, and sent one result of each."""
+    """Each site has the tasks that the server gave it, in that order and time, and sent a result of each."""
     given: dict[str, list[str]] = {}
-    for line in run.find(SERVER, GIVEN.pattern):
-        given.setdefault(line.match[1], []).append(f"{line.match[2]} {line.match[3]}")
+    when: dict[str, list[float]] = {}
+    for record in run.records(SERVER):
+        for pattern in (GIVEN, CAME):
+            if match := pattern.search(record.message):
+                when.setdefault(match[3], []).append(record.time - run.zone(SERVER))
+                if pattern is GIVEN:
+                    given.setdefault(match[1], []).append(f"{match[2]} {match[3]}")
+    slack = SLACK_S + run.slack_s
     for site in run.spec.sites:
-        steps = [(kind, match) for record in run.records(site.name) for kind, match in _steps(record.message)]
-        tasks = [f"{match[1]} {match[2]}" for kind, match in steps if kind == "assigned"]
+        records, zone = run.records(site.name), run.zone(site.name)
+        steps = [(kind, match, record) for record in records for kind, match in _steps(record.message)]
+        assigned = [(match, record) for kind, match, record in steps if kind == "assigned"]
+        tasks = [f"{match[1]} {match[2]}" for match, _ in assigned]
         if tasks != given.get(site.name, []):
             yield unknown(f"{site.name}'s log has other tasks than the server gave it.")
-        kinds = [kind for kind, _ in steps if kind != "ended"]
+        for match, record in assigned:
+            times = when.get(match[2], [record.time - zone])
+            if not min(times) - slack <= record.time - zone <= max(times) + slack:
+                yield unknown(
+                    f"{site.name} had a task at another time than the server's log has it.", record.at
+                )
+        kinds = [kind for kind, *_ in steps if kind != "ended"]
         if kinds != ["assigned", "result"] * len(tasks):
             yield unknown(f"{site.name} did not send one result for each of its tasks.")
-        if not any(kind == "ended" for kind, _ in steps):
+        if not any(kind == "ended" for kind, *_ in steps):
             yield unknown(f"The server did not ask {site.name} to end.")
 
 
@@ -65,8 +80,12 @@ def _steps(message: str) -> Iterator[tuple[str, re.Match[str]]]:
 def logs_are_of_their_sites(run: Run) -> Iterator[Result]:
     """Each site has the log of one start of its own client, and no other site left one."""
     names = [site.name for site in run.spec.sites]
+    timed: dict[tuple[str, ...], str] = {}
     for name in names:
         records = run.records(name)
+        other = timed.setdefault(tuple(record.match[1] for record in records), name)
+        if other != name and records:
+            yield unknown(f"The log of {name} has the times of {other}'s, line by line.", records[0].at)
         found = filter(None, (_JOINED.search(record.message) for record in records))
         joined = [match["simulated"] or match["federated"] for match in found]
         if joined != [name]:

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterator
 
+from rekindle.flare.announced import FLOWS
 from rekindle.flare.tasks import CAME
 from rekindle.flare.workspace import SERVER
 from rekindle.host import folders
 from rekindle.judge.check import Result, check, holds, unknown
+from rekindle.judge.clocks import SLACK_S
 from rekindle.judge.run import Run
 from rekindle.records import Ended, RecordError, moment
 from rekindle.records.events import RoundEvent
@@ -14,8 +16,6 @@ from rekindle.records.evidence import Line
 
 _ROUNDING_S = 1.0
 """The record of a run's start has whole seconds."""
-_SLACK_S = 0.1
-"""Clocks of processes on one host, and the time to write a line."""
 _ZONES_S = 14 * 3600
 """Furthest from UTC that a time zone is."""
 _STOPPED_S = 5.0
@@ -57,7 +57,7 @@ def _server_clock(run: Run) -> tuple[dict[int, float], dict[tuple[int, str], flo
     results: dict[tuple[int, str], float] = {}
     number, zone = -1, run.zone(SERVER)
     for record in run.records(SERVER) if run.started is not None else ():
-        if record.logger not in {"FedAvg", "ServerRunner"}:
+        if record.logger not in {*FLOWS, "ServerRunner"}:
             continue
         if begun := next(filter(None, map(_BEGUN.search, (record.message, *record.more))), None):
             number = int(begun[1])
@@ -106,7 +106,7 @@ def all_within_the_run(run: Run) -> Iterator[Result]:
     if run.started is None:
         yield unknown("The record of the run's end does not have its start.", folders.ENDED)
         return
-    slack = _SLACK_S + run.slack_s
+    slack = SLACK_S + run.slack_s
     begin, end = run.started - slack, run.started + run.ended.duration_s + _ROUNDING_S + slack
     for line in run.lines:
         if any(
@@ -118,6 +118,12 @@ def all_within_the_run(run: Run) -> Iterator[Result]:
         if not begin <= line.event.time <= end:
             off = line.event.time - (begin if line.event.time < begin else end)
             yield unknown(f"An event lies {off:+.1f} s outside of the run.", line)
+    begun = _server_clock(run)[0]
+    for result in run.trained if begun else ():
+        number, came = result.event.round, result.event.time + slack
+        if number is not None and begun.get(number, came + 1) > came:
+            message = f"{result.event.site} gave a result of round {number} before the server began it."
+            yield unknown(message, result)
     for name in run.members:
         zone = run.zone(name)
         if abs(zone) > _ZONES_S:
@@ -149,7 +155,7 @@ def made_under_its_nonce(run: Run) -> Iterator[Result]:
         yield unknown(error.message, folders.CLOCK)
         return
     placed = moment(before.asked).timestamp()
-    slack = _ROUNDING_S + _SLACK_S + (_NODES_S if run.spec.slurm else 0.0)
+    slack = _ROUNDING_S + SLACK_S + (_NODES_S if run.spec.slurm else 0.0)
     clocks = [before, after] if after else [before]
     first = placed + min(clock.offset_s - clock.error_s for clock in clocks) - slack
     if run.started is not None and run.started < first:

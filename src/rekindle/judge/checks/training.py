@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from rekindle.flare.workspace import SERVER
 from rekindle.judge.check import Result, check, fails, holds, shown, unknown
 from rekindle.judge.run import Run
 from rekindle.records.events import DeviceEvent, FinalEvent, RoundEvent
@@ -52,10 +53,34 @@ def processes_are_distinct(run: Run) -> Iterator[Result]:
         if owners.setdefault(process, name) != name:
             yield unknown(f"{name} and {owners[process]} both ran in process {process[1]}.")
     replicas = any(line.event.device.startswith("/") for line in run.of(DeviceEvent))  # TensorFlow's names
+    if not run.spec.by_srun:
+        yield from _strangers(run)
+    timed: dict[tuple[float, ...], tuple[str, int]] = {}
+    for who in () if replicas else run.processes:
+        if seconds := tuple(line.event.seconds for line in run.rounds(*who)):
+            first = timed.setdefault(seconds, who)
+            if run.processes[first] != run.processes[who]:
+                yield unknown(
+                    f"{who[0]} rank {who[1]} took as long as {first[0]} rank {first[1]}, to the last digit."
+                )
     for site in run.spec.sites:
         count = len({process for (name, _), process in run.processes.items() if name == site.name})
         if count not in {0, len(run.nodes) if replicas else site.ranks}:
             yield unknown(f"{site.ranks} ranks of {site.name} ran in {count} processes.")
+
+
+def _strangers(run: Run) -> Iterator[Result]:
+    """Yield each rank whose process is not among those of its site in samples; older ones list none."""
+    seen: dict[str, set[int]] = {}
+    for line in run.samples:
+        for name, worked in line.event.worked.items():
+            seen.setdefault(name, set()).update(worked.pids)
+    for line in run.of(DeviceEvent):
+        pids = seen.get(line.event.site)
+        if line.event.pid not in (pids or {line.event.pid}):
+            yield unknown(
+                f"{line.event.who} reports process {line.event.pid}, which its site did not have.", line
+            )
 
 
 @check("claim", needs=(DeviceEvent,))
@@ -111,6 +136,10 @@ def every_rank_trained(run: Run) -> Result:
 def loss_falls(run: Run) -> Result:
     """Each site's training loss is finite in every epoch and lower at the end than at the start."""
     falls = []
+    for name, rank in run.ranks:
+        same = [loss for line in run.rounds(name, rank) for loss in line.event.losses]
+        if len(same) > 1 and len({*same}) == 1:
+            return fails(f"The loss of {name} rank {rank} is {same[0]} in all of {len(same)} epochs.")
     for site in run.spec.sites:
         lines = run.rounds(site.name, 0)
         reported = [loss for line in lines for loss in line.event.losses]
@@ -141,6 +170,15 @@ def metrics_in_their_range(run: Run) -> Iterator[Result]:
                 )
             elif not low <= value <= high:
                 yield unknown(f"{who} reported {name} {value:g}, not between {low:g} and {high:g}.", at)
+    for metric in run.find(
+        SERVER, r"validation metric (-?\d{1,9}(?:\.\d{1,30})?(?:e-?\d\d)?) from client (\S{1,200})$"
+    ):
+        site, value = metric.match[2], abs(float(metric.match[1]))
+        of_site = [named for line in run.rounds(site, 0) for named in line.event.metrics.values()]
+        if not any(math.isclose(value, abs(own), rel_tol=1e-5) for own in of_site if own is not None):
+            yield unknown(
+                f"The server had a metric of {value:g} from {site}, which {site} did not report.", metric
+            )
 
 
 @check("claim", needs=(FinalEvent, RoundEvent))
