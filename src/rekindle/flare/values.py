@@ -4,6 +4,7 @@ import math
 import struct
 import sys
 from array import array
+from collections.abc import Iterator
 from typing import BinaryIO
 
 CHUNK = 1 << 20
@@ -17,6 +18,8 @@ _CODES = {
     **{"i1": "b", "i2": "h", "i4": "i", "i8": "q"},
     **{"u1": "B", "u2": "H", "u4": "I", "u8": "Q"},
 }
+_LARGEST = 1e300
+"""Larger figures are implausible; JSON's integers have no bound."""
 WIDTHS = {**{kind: int(kind[1]) for kind in _CODES}, "f2": 2, "bf": 2, "c8": 8, "c16": 16}
 """Bytes of a number, by its kind as numpy has it, and ``bf``, bfloat16."""
 
@@ -92,3 +95,16 @@ def _numbers(raw: bytes, kind: str, big: bool) -> "array[float] | tuple[float, .
     if big is (sys.byteorder == "little"):
         numbers.byteswap()
     return numbers
+
+
+def numbers_in(nested: object) -> Iterator[float]:
+    """Yield the numbers in what JSON holds, in their order; NaN in place of implausible ones."""
+    left = [nested]
+    while left:
+        item = left.pop()
+        if isinstance(item, dict):
+            left.extend(reversed(item.values()))
+        elif isinstance(item, list):
+            left.extend(reversed(item))
+        elif isinstance(item, (int, float)) and not isinstance(item, bool):
+            yield item if abs(item) < _LARGEST else math.nan

@@ -2,11 +2,12 @@
 
 import struct
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from rekindle.flare import announced
 from rekindle.flare.models import read_model
-from rekindle.flare.values import KEPT, UnreadableError, Values
+from rekindle.flare.values import KEPT, UnreadableError, Values, numbers_in
 from rekindle.flare.workspace import Workspace
 from rekindle.host.archive import FILE_LIMIT
 from rekindle.host.files import sha256
@@ -91,25 +92,12 @@ def _initial(workspace: Workspace, file: str) -> list[float] | None:
             component["path"].endswith(".NPModelPersistor") and given.get("model_name", "server.npy") == file
         )
         if mine and not given.get("source_ckpt_file_full_name"):
-            numbers = list(_flat(given.get("model", _NUMPY_DEFAULT)))
+            numbers = list(islice(numbers_in(given.get("model", _NUMPY_DEFAULT)), KEPT + 1))
             try:
                 return list(struct.unpack(f"{len(numbers)}f", struct.pack(f"{len(numbers)}f", *numbers)))
             except (struct.error, OverflowError):
                 return None
     return None
-
-
-def _flat(nested: object) -> Iterator[object]:
-    left, count = [iter([nested])], 0
-    while left and count <= KEPT:
-        item = next(left[-1], left)
-        if item is left:
-            left.pop()
-        elif isinstance(item, list):
-            left.append(iter(item))
-        else:
-            count += 1
-            yield item
 
 
 @check("example")

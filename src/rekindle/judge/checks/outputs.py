@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from rekindle.flare import announced
+from rekindle.flare.values import numbers_in
 from rekindle.flare.workspace import SERVER, Member, Workspace
 from rekindle.judge.check import Result, check, fails, holds, unknown
 from rekindle.judge.run import Run
 
 _NO_DIGEST = "quantile"
 """The statistic that good runs leave empty where its package is not installed."""
-_LARGEST = 1e300
-"""Larger figures are implausible; JSON's integers have no bound."""
 _GLOBAL = "Global"
 _STILL = 1e-6
 """Relative variation of a loss over a complete data set where no weight moved."""
@@ -43,7 +42,7 @@ def cross_validation_complete(run: Run) -> Result:
             metrics = rows.get(site, {}).get(model)
             if not metrics:
                 return fails(f"{site} did not evaluate the model {model}.", at)
-            numbers = list(_numbers(metrics))
+            numbers = list(numbers_in(metrics))
             if not numbers or not all(map(math.isfinite, numbers)):
                 return fails(f"{site} reported no finite metric of the model {model}.", at)
     return holds(f"{len(sites)} sites each evaluated {', '.join(models)}.", at)
@@ -78,16 +77,16 @@ def _missing(features: dict[str, Any], asked: list[str], sites: list[str]) -> It
     for feature, statistics in features.items():
         for statistic, rows in _table(statistics).items():
             wanted = (*sites, _GLOBAL)
-            if statistic == _NO_DIGEST and not any(_numbers(rows)):
+            if statistic == _NO_DIGEST and not any(numbers_in(rows)):
                 wanted = tuple(sites)
             for site in wanted:
                 row = _table(rows).get(site)
                 if row is None or (not row and statistic != _NO_DIGEST):
                     yield f"The statistic {statistic} of {feature[:100]} is not reported for {site}."
-                if not all(map(math.isfinite, _numbers(row))):
+                if not all(map(math.isfinite, numbers_in(row))):
                     yield f"The statistic {statistic} of {feature[:100]} is not finite for {site}."
             if statistic == "count":
-                counts = [sum(_numbers(_table(rows).get(site))) for site in (*sites, _GLOBAL)]
+                counts = [sum(numbers_in(_table(rows).get(site))) for site in (*sites, _GLOBAL)]
                 if sum(counts[:-1]) != counts[-1]:
                     yield f"The counts of {feature[:100]} add up to {sum(counts[:-1])}, not to {counts[-1]}."
                 if not counts[-1]:
@@ -107,8 +106,8 @@ def survival_curves_fall(run: Run) -> Result:
         first = content if first is None else first
         if content != first:
             return fails(f"{site}'s curve is another than {sites[0]}'s.", at)
-    curve = list(_numbers(_table(first).get("km_estimate")))
-    times = list(_numbers(_table(first).get("timeline")))
+    curve = list(numbers_in(_table(first).get("km_estimate")))
+    times = list(numbers_in(_table(first).get("timeline")))
     falls = all(0 <= after <= before <= 1 for before, after in pairwise(curve))
     if len(curve) < 2 or len(times) != len(curve):
         return fails("The curve has no points.", at)
@@ -184,15 +183,3 @@ def _named(member: Member | None, ending: str) -> str | None:
 
 def _table(of: Any) -> dict[str, Any]:
     return of if isinstance(of, dict) else {}
-
-
-def _numbers(nested: Any) -> Iterator[float]:
-    left = [nested]
-    while left:
-        item = left.pop()
-        if isinstance(item, dict):
-            left.extend(reversed(item.values()))
-        elif isinstance(item, list):
-            left.extend(reversed(item))
-        elif isinstance(item, (int, float)) and not isinstance(item, bool):
-            yield item if abs(item) < _LARGEST else math.nan
