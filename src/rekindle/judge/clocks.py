@@ -53,10 +53,8 @@ def by_controller(lines: list[Line[Any]], folder: Path, spec: RunSpec) -> list[L
     if not spec.federated:
         return lines
     offsets = {node: of_host(folder, node).offset_s for node in spec.nodes}
-    return [_earlier(line, offsets.get(spec.host_of(line.file) or "", 0.0)) for line in lines]
-
-
-def _earlier(line: Line[Any], seconds: float) -> Line[Any]:
-    return (
-        Line(replace(line.event, time=line.event.time - seconds), line.file, line.line) if seconds else line
-    )
+    ahead = (offsets.get(spec.host_of(line.file) or "", 0.0) for line in lines)
+    return [
+        Line(replace(line.event, time=line.event.time - seconds), line.file, line.line)
+        for line, seconds in zip(lines, ahead, strict=True)
+    ]

@@ -124,19 +124,12 @@ def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
 
 def _mistaken(first: list[TaskEvent]) -> str | None:
     """Return whether sites sent the model where a change of it was due, or the reverse."""
-    if first and all(_as_large(event) for event in first):
+    large = (e.kind == "WEIGHT_DIFF" and (e.relative or 0) > _GROWN and (e.kept or 0) > _ALONG for e in first)
+    if first and all(large):
         return "What sites sent as a change of the model in the first round is about the model itself."
-    if first and all(event.kind == "WEIGHTS" and _small(event) for event in first):
+    if first and all(e.kind == "WEIGHTS" and e.relative is not None and e.relative < _SHRUNK for e in first):
         return "What sites sent as the model in the first round is no larger than a change of it."
     return None
-
-
-def _as_large(event: TaskEvent) -> bool:
-    return event.kind == "WEIGHT_DIFF" and (event.relative or 0) > _GROWN and (event.kept or 0) > _ALONG
-
-
-def _small(event: TaskEvent) -> bool:
-    return event.relative is not None and event.relative < _SHRUNK
 
 
 def _by_chance(correlation: float | None, event: TaskEvent) -> bool:
