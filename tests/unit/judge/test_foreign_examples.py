@@ -186,6 +186,7 @@ LIES = [
     ("hello-tabular-stats", _age("mean", lambda mean: mean.pop("Global")), "statistics_complete", False),
     ("hello-tabular-stats", _age("mean", lambda mean: mean["site-2"].update(train=math.inf)), None, False),
     ("hello-tabular-stats", _age("count", lambda count: count["Global"].update(train=1)), None, False),
+    ("hello-tabular-stats", _age("sum", lambda sums: sums["site-2"].update(train=1.5)), None, False),
     ("hello-tabular-stats", _statistics(_no_means), "statistics_complete", False),
     ("hello-tabular-stats", _log(r"control flow end"), "rounds_completed", False),
     ("kaplan-meier", _curve("site-3", _estimate(list.pop)), "survival_curves_fall", False),

@@ -17,6 +17,8 @@ from rekindle.judge.run import Run
 _NO_DIGEST = "quantile"
 """The statistic that good runs leave empty where its package is not installed."""
 _GLOBAL = "Global"
+_ADD_UP = {"count": 0.0, "sum": 1e-3}
+"""Statistics of all sites that are those of each added up, within a share of them: sums are rounded."""
 _STILL = 1e-6
 """Relative variation of a loss over a complete data set where no weight moved."""
 _RECEIVED = re.compile(r"aggregate_fit: received (\d{1,9}) results and (\d{1,9}) failures")
@@ -85,11 +87,11 @@ def _missing(features: dict[str, Any], asked: list[str], sites: list[str]) -> It
                     yield f"The statistic {statistic} of {feature[:100]} is not reported for {site}."
                 if not all(map(math.isfinite, numbers_in(row))):
                     yield f"The statistic {statistic} of {feature[:100]} is not finite for {site}."
-            if statistic == "count":
-                counts = [sum(numbers_in(_table(rows).get(site))) for site in (*sites, _GLOBAL)]
-                if sum(counts[:-1]) != counts[-1]:
-                    yield f"The counts of {feature[:100]} add up to {sum(counts[:-1])}, not to {counts[-1]}."
-                if not counts[-1]:
+            if statistic in _ADD_UP:
+                *of_sites, of_all = (sum(numbers_in(_table(rows).get(site))) for site in (*sites, _GLOBAL))
+                if abs(sum(of_sites) - of_all) > _ADD_UP[statistic] * sum(map(abs, of_sites)):
+                    yield f"The {statistic}s of {feature[:100]} add up to {sum(of_sites)}, not to {of_all}."
+                if statistic == "count" and not of_all:
                     yield f"No site has a value of {feature[:100]}: its count is 0."
 
 
