@@ -65,12 +65,12 @@ def everyone_writes_their_own(run: Run) -> Iterator[Result]:
         for site in run.all_sites
         for rank in range(site.ranks)
     }
+    nodes = {*run.nodes, *(site.node for site in run.all_sites if site.node)}
     writers: dict[str, tuple[type[events.Event], ...]] = {
         f"{folders.EVIDENCE}/job.jsonl": _JOB,
         folders.SERVER_EVENTS: _SERVER,
         folders.server_events(run.workspace.job): _SERVER,
-        **{folders.samples(node): (events.SampleEvent,) for node in run.nodes},
-        **{folders.samples(site.node): (events.SampleEvent,) for site in run.all_sites if site.node},
+        **dict.fromkeys(map(folders.samples, nodes), (events.SampleEvent,)),
     }
     first: dict[tuple[object, ...], events.Event] = {}
     for line in run.lines:

@@ -60,9 +60,8 @@ def processes_are_distinct(run: Run) -> Iterator[Result]:
         if seconds := tuple(line.event.seconds for line in run.rounds(*who)):
             first = timed.setdefault(seconds, who)
             if run.processes[first] != run.processes[who]:
-                yield unknown(
-                    f"{who[0]} rank {who[1]} took as long as {first[0]} rank {first[1]}, to the last digit."
-                )
+                others = f"{first[0]} rank {first[1]}, to the last digit"
+                yield unknown(f"{who[0]} rank {who[1]} took as long for its rounds as {others}.")
     for site in run.spec.sites:
         count = len({process for (name, _), process in run.processes.items() if name == site.name})
         if count not in {0, len(run.nodes) if replicas else site.ranks}:
@@ -72,15 +71,14 @@ def processes_are_distinct(run: Run) -> Iterator[Result]:
 def _strangers(run: Run) -> Iterator[Result]:
     """Yield each rank whose process is not among those of its site in samples; older ones list none."""
     seen: dict[str, set[int]] = {}
-    for line in run.samples:
-        for name, worked in line.event.worked.items():
+    for sample in run.samples:
+        for name, worked in sample.event.worked.items():
             seen.setdefault(name, set()).update(worked.pids)
     for line in run.of(DeviceEvent):
         pids = seen.get(line.event.site)
-        if line.event.pid not in (pids or {line.event.pid}):
-            yield unknown(
-                f"{line.event.who} reports process {line.event.pid}, which its site did not have.", line
-            )
+        if pids and line.event.pid not in pids:
+            message = f"{line.event.who} reports process {line.event.pid}, which its site did not have."
+            yield unknown(message, line)
 
 
 @check("claim", needs=(DeviceEvent,))
@@ -176,9 +174,8 @@ def metrics_in_their_range(run: Run) -> Iterator[Result]:
         site, value = metric.match[2], abs(float(metric.match[1]))
         of_site = [named for line in run.rounds(site, 0) for named in line.event.metrics.values()]
         if not any(math.isclose(value, abs(own), rel_tol=1e-5) for own in of_site if own is not None):
-            yield unknown(
-                f"The server had a metric of {value:g} from {site}, which {site} did not report.", metric
-            )
+            message = f"The server had a metric of {value:g} from {site}, which {site} did not report."
+            yield unknown(message, metric)
 
 
 @check("claim", needs=(FinalEvent, RoundEvent))
