@@ -99,6 +99,12 @@ def one_machine(run):
         edit(run / f"evidence/site-2.rank-{rank}.jsonl", '"backend"', '"node": "n9", "backend"')
 
 
+def longer(run):
+    """Have the run end half a minute later."""
+    with json_in(run / "ended.json") as ended:
+        ended["duration_s"] += 30
+
+
 def lose(run):
     """Have the second node's GPU be lost, though the first was sampled later."""
     samples = lines_in(run / SECOND)[:-1]
@@ -118,6 +124,7 @@ ALONE = {
     "ranks of one machine that report two": ("clean_run", one_machine, UNPROVEN, ON_NODES),
     "a node without samples": ("on_cpu", removed(SECOND), UNPROVEN, SAMPLED),
     "samples of one node that end early": ("on_cpu", cut_after(1 / 3), UNPROVEN, SAMPLED),
+    "a run that took longer than its samples": ("on_cpu", longer, UNPROVEN, SAMPLED),
     "a lost GPU": ("on_gpus", lose, UNPROVEN, "no_gpu_errors"),
 }
 """What breaks no other check."""

@@ -80,7 +80,7 @@ def _warm(run: Run, trainers: dict[str, DeviceEvent]) -> dict[str, float]:
 def sampled_all_along(run: Run) -> Iterator[Result]:
     """The driver took samples from before the first round to after the last one, of all GPUs each time.
 
-    They have no gap; on one machine, none from the run's start to its end.
+    They have no gap; on the driver's own node, none from the run's start to its end.
     """
     rounds = [line.event for line in run.of(RoundEvent)]
     first = min((event.time - event.seconds for event in rounds), default=math.inf)
@@ -92,7 +92,7 @@ def sampled_all_along(run: Run) -> Iterator[Result]:
             yield unknown(f"The driver took no samples{where}.")
         elif min(times) > first or max(times) < last:
             yield unknown(f"The samples{where} do not reach from before the first round to after the last.")
-        if node is None and run.ended and run.started is not None:
+        if node == run.nodes[0] and run.ended and run.started is not None:
             times = [run.started, *times, run.started + run.ended.duration_s]
         gap = max((after - before for before, after in pairwise(times)), default=0.0)
         if gap > _GAP_S and not (run.ended and run.ended.suspensions):
