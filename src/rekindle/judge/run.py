@@ -15,6 +15,7 @@ from rekindle.records import Clock, Ended, RecordError, Rung, RunSpec, Site, eve
 from rekindle.records.base import shortened
 from rekindle.records.evidence import Line, read_evidence
 from rekindle.records.folders import clock_in, ended_in, ladder_in, left_in, spec_in
+from rekindle.records.text import clean
 
 from . import clocks
 from .left import left_behind
@@ -145,8 +146,7 @@ class Run:
 
     def samples_of(self, node: str | None) -> list[Line[events.SampleEvent]]:
         """Return the samples of one node, in the order of their times."""
-        file = folders.samples(node)
-        return [line for line in self.samples if line.file == file]
+        return [line for line in self.samples if line.file == folders.samples(node)]
 
     def samples_for(self, uuid: str) -> list[Line[events.SampleEvent]]:
         """Return the samples of the node that has this GPU, in the order of their times."""
@@ -171,8 +171,7 @@ class Run:
     @cached_property
     def rungs(self) -> tuple[Rung, ...]:
         """The blame ladder, if the driver climbed it."""
-        climbed = (self.folder / folders.LADDER_RECORD).exists()
-        return ladder_in(self.folder).rungs if climbed else ()
+        return ladder_in(self.folder).rungs if (self.folder / folders.LADDER_RECORD).exists() else ()
 
     @cached_property
     def final(self) -> Line[events.FinalEvent] | None:
@@ -283,11 +282,12 @@ class Run:
 
     @cached_property
     def job_log(self) -> list[str]:
-        """The lines that job.py printed, the last 16 MiB of them."""
+        """The lines that job.py printed, the last 16 MiB of them, without colours."""
         try:
-            return files.end(self.folder / folders.JOB_LOG, 1 << 24).decode("utf-8", "replace").split("\n")
+            printed = files.end(self.folder / folders.JOB_LOG, 1 << 24).decode("utf-8", "replace")
         except OSError:
             return []
+        return clean(printed).split("\n")
 
     @property
     def last_words(self) -> str:

@@ -13,7 +13,6 @@ from rekindle.judge.run import Run
 from rekindle.judge.sites import NEVER
 from rekindle.records.events import TaskEvent
 
-_COLOUR = re.compile(r"\x1b\[[\d;]{0,16}m")
 _CONNECTED = re.compile(
     r"Connection \[CN\d{1,9} \S{1,100}:(?P<port>\d{1,5}) <= (?P<peer>\S{1,100}):\d{1,5}"
     r"(?: SSL (?P<name>\S{1,200}))?\] is created"
@@ -30,9 +29,9 @@ def _on_one_host(run: Run) -> str | None:
 def only_sites_connected(run: Run) -> Iterator[Result]:
     """Every site connected to the server by TLS with a certificate of its own, and nobody else did."""
     sites = {site.name for site in run.all_sites if run.lost.get(site.name) != NEVER}
-    lines = [(number, _COLOUR.sub("", line)) for number, line in enumerate(run.job_log, 1)]
-    found = [(number, match) for number, line in lines for match in _CONNECTED.finditer(line)]
-    outside = [(number, match) for number, match in found if match["port"] == str(run.spec.port)]
+    lines = enumerate(run.job_log, 1)
+    found = ((number, match) for number, line in lines for match in _CONNECTED.finditer(line))
+    outside = ((number, match) for number, match in found if match["port"] == str(run.spec.port))
     peers: dict[str, set[str]] = {}
     for number, match in outside:
         name = match["name"]
@@ -42,7 +41,7 @@ def only_sites_connected(run: Run) -> Iterator[Result]:
             peers.setdefault(name, set()).add(match["peer"])
         elif name != run.spec.user:
             yield fails(f"Line {number} of job.log: {name}, no site of the run, connected.", folders.JOB_LOG)
-    came = joined(line for _, line in lines)
+    came = joined(run.job_log)
     for name in sorted(came.keys() - sites):
         yield fails(f"{name}, which is no site of the run, joined the federation.", folders.JOB_LOG)
     for name in sorted(sites):

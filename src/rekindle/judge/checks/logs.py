@@ -41,7 +41,6 @@ _CONTEXT = re.compile(r"\[identity=[^\]]*\] - ")
 _SHOWN = 5
 """Of so many lines that the console repeats, one at least is whole: others print there too."""
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\s*$")
-_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 RAISED = re.compile(r"^([A-Za-z_][\w.]{0,200}(?:Error|Exception|Exit|Interrupt)\b.*)")
 _DIED = re.compile(
     r"^(?:Killed$|Segmentation fault|Bus error|Fatal Python error|Aborted \(core dumped\)"
@@ -124,9 +123,8 @@ def logs_are_whole(run: Run) -> Iterator[Result]:
 def _printed(run: Run) -> Iterator[tuple[str, str]]:
     """Yield time and message of each of NVFlare's lines that job.py printed."""
     for line in run.job_log:
-        plain = _COLOUR.sub("", line)
-        if console := _CONSOLE.match(plain):
-            yield console[1], _CONTEXT.sub("", plain[console.end() :], count=1)
+        if console := _CONSOLE.match(line):
+            yield console[1], _CONTEXT.sub("", line[console.end() :], count=1)
 
 
 @check("ours", "example")
@@ -225,10 +223,9 @@ def job_printed_no_error(run: Run) -> Iterator[Result]:
         yield unknown("What job.py printed was not kept.")
     of_site: bool | None = None
     for number, line in enumerate(run.job_log, 1):
-        plain = _COLOUR.sub("", line)
-        console = _CONSOLE.match(plain)
+        console = _CONSOLE.match(line)
         logger, level = (console[2] or "", console[3]) if console else ("", "")
-        printed = _TORCH.sub("", plain[console.end() :] if console else plain)
+        printed = _TORCH.sub("", line[console.end() :] if console else line)
         result, message = fails, None
         if level in _BAD_LEVELS:
             message = printed
