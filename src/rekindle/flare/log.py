@@ -42,12 +42,12 @@ class LogRecord:
 def read_records(run: Workspace, name: str, log: str = LOG) -> list[LogRecord]:
     """Return the records of a log of ``name`` (``server``, ``site-1``); nothing if there is none."""
     member = run.members.get(name)
-    content = member.read(log) if member else None
+    lines = member.lines(log) if member else None
     found: list[LogRecord] = []
-    if member is None or content is None:
+    if member is None or lines is None:
         return found
     file = member.path(log).relative_to(run.folder).as_posix()
-    for number, line in enumerate(content.decode("utf-8", errors="replace").split("\n"), 1):
+    for number, line in enumerate(lines, 1):
         match = _RECORD.match(line)
         if match is None:
             if found:

@@ -100,9 +100,15 @@ class Member:
 
     @cached_property
     def log(self) -> list[str] | None:
-        """Lines of NVFlare's log, numbered from 1 as editors do; None if there is none."""
-        text = self.read(LOG)
-        return None if text is None else text.decode("utf-8", errors="replace").split("\n")
+        """Lines of NVFlare's log; None if there is none."""
+        return self.lines(LOG)
+
+    def lines(self, name: str) -> list[str] | None:
+        """Return the lines of a log, numbered from 1 as editors do; None if there is none."""
+        text = self.read(name)
+        if text is None:
+            return None
+        return text.decode("utf-8", errors="replace").replace("\r\n", "\n").split("\n")
 
     def json(self, ending: str) -> dict[str, Any]:
         """Return the object in the first file whose name ends so; an empty one if there is none."""

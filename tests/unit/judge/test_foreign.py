@@ -67,6 +67,14 @@ def test_a_clean_run_is_unproven_with_the_claims_that_are_missing(foreign, named
     assert 10 < verdict.duration_s < 60
 
 
+def test_a_workspace_that_went_through_windows_is_the_same(foreign):
+    before = judge(foreign / "simulator")
+    for path in foreign.rglob("simulator/**/*.txt"):
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    after = judge(foreign / "simulator")
+    assert (after.verdict, after.cause, _holds(after)) == (before.verdict, before.cause, _holds(before))
+
+
 def test_what_takes_evidence_of_rekindles_is_missing():
     assert {"loss_falls", "gpus_used", "memory_recorded", "duration_plausible"} <= {*MISSING}
     assert not {"rounds_aggregated", "server_log_clean", "tensors_streamed"} & {*MISSING}
