@@ -181,7 +181,7 @@ def came_to_its_end(run: Run) -> Result:
         return unknown(f"{message}: it still runs, or was stopped.", at)
     sites = ", ".join(sorted({task.site for task in waiting}))
     message += f": it waits for the task {waiting[-1].name} of {sites}, which runs, was stopped, or hangs"
-    return unknown(f"{message}. A trainer inside NVFlare's client that ended early leaves no line.", at)
+    return unknown(f"{message}. A trainer that ended early without a word leaves no line.", at)
 
 
 def _end_of_trainer(records: list[LogRecord]) -> LogRecord | None:
