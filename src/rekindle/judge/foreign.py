@@ -34,6 +34,9 @@ _OF_TRAINER = re.compile(
 _END = "came_to_its_end"
 _AT_THE_END = {*_RESULTS.values(), "tracked"}
 """Claims that a run fails only once it has ended; a good run may leave its tracker empty."""
+_OF_ALL_TASKS = {"every_site_took_part", "rounds_completed"}
+_EARLIER = f"{LOG}.1"
+"""Where NVFlare moves a log of 20 MiB; too much to be read."""
 _SHOWN = {"every_site_took_part", "rounds_completed", "global_model_saved", *_RESULTS.values()}
 
 
@@ -114,6 +117,9 @@ def _weakened(run: Run, result: ClaimResult) -> ClaimResult:
     early = result.claim == "tracked" or not run.account.ended
     if result.state == "fails" and result.claim in _AT_THE_END and early:
         return replace(result, holds=None)
+    server = run.workspace.members.get(SERVER)
+    if result.state == "fails" and result.claim in _OF_ALL_TASKS and server and _EARLIER in server.sizes:
+        return replace(result, holds=None, message=f"{result.message} The log begins in {_EARLIER}.")
     return result
 
 

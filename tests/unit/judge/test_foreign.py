@@ -67,6 +67,17 @@ def test_a_clean_run_is_unproven_with_the_claims_that_are_missing(foreign, named
     assert 10 < verdict.duration_s < 60
 
 
+def test_a_long_run_whose_first_rounds_are_in_another_log_did_not_fail(foreign):
+    log = foreign / "simulator/hello_numpy" / LOG
+    text = log.read_text()
+    log.with_name("log.txt.1").write_text(text[: text.index("Round 1 started")])
+    log.write_text(text[text.index("Round 1 started") :])
+    verdict = judge(foreign / "simulator")
+    messages = {result.claim: result.message for result in verdict.evidence}
+    assert verdict.verdict == "UNPROVEN"
+    assert messages["rounds_completed"] == "FedAvg completed 1 of 2 rounds. The log begins in log.txt.1."
+
+
 def test_a_workspace_that_went_through_windows_is_the_same(foreign):
     before = judge(foreign / "simulator")
     for path in foreign.rglob("simulator/**/*.txt"):
