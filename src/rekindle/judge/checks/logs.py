@@ -111,9 +111,8 @@ def logs_are_whole(run: Run) -> Iterator[Result]:
                 yield unknown(f"The times of {name}'s log go backwards.", after.at)
     printed = set(_printed(run))
     repeats = [(record.logger, (record.match[1], record.message)) for record in run.records(SERVER)]
-    shown = {logger for logger, line in repeats if line in printed} | {
-        flow.kind for flow in run.account.flows
-    }
+    shown = {logger for logger, line in repeats if line in printed}
+    shown |= {flow.kind for flow in run.account.flows if flow.shown}
     final = [line for logger, line in repeats if logger in shown][-_SHOWN:]
     owed = printed or (run.kind == "ours" and any(line.strip() for line in run.job_log))
     if owed and printed.isdisjoint(final):
