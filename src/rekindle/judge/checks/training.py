@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from rekindle.flare.workspace import SERVER
@@ -31,9 +32,10 @@ def every_rank_on_its_device(run: Run, options: dict[str, Any]) -> Result:
     for line in lines:
         device = given[line.event.site, line.event.rank]
         backends = on_gpu if device else on_cpu
-        if line.event.uuid != device or line.event.backend not in backends:
+        used = None if line.event.device == "cpu" else line.event.uuid
+        if used != device or line.event.backend not in backends:
             message = (
-                f"{line.event.who} ran on {line.event.uuid or 'CPU'} with {line.event.backend}; "
+                f"{line.event.who} ran on {used or 'CPU'} with {line.event.backend}; "
                 f"it was given {device or 'CPU'} with {' or '.join(backends)}."
             )
             return fails(message, line)
@@ -69,16 +71,25 @@ def processes_are_distinct(run: Run) -> Iterator[Result]:
 
 
 def _strangers(run: Run) -> Iterator[Result]:
-    """Yield each rank whose process is not among those of its site in samples; older ones list none."""
-    seen: dict[str, set[int]] = {}
+    """Yield each rank whose process is not one that samples list for its site, or held a GPU before that.
+
+    Older samples list none.
+    """
+    listed: dict[str, dict[str, float]] = {}
+    held = {str(process.pid): 0.0 for gpu in run.spec.gpus for process in gpu.processes}
     for sample in run.samples:
         for name, worked in sample.event.worked.items():
-            seen.setdefault(name, set()).update(worked.pids)
+            for pid in map(str, worked.pids):
+                listed.setdefault(name, {}).setdefault(pid, sample.event.time)
+        for pid in chain.from_iterable(gpu.processes for gpu in sample.event.gpus.values()):
+            held.setdefault(pid, sample.event.time)
     for line in run.of(DeviceEvent):
-        pids = seen.get(line.event.site)
-        if pids and line.event.pid not in pids:
-            message = f"{line.event.who} reports process {line.event.pid}, which its site did not have."
-            yield unknown(message, line)
+        pid, of_site = str(line.event.pid), listed.get(line.event.site)
+        who = f"{line.event.who} reports process {pid}, which"
+        if of_site and pid not in of_site:
+            yield unknown(f"{who} its site did not have.", line)
+        elif of_site and held.get(pid, math.inf) < of_site[pid]:
+            yield unknown(f"{who} held a GPU before its site had it.", line)
 
 
 @check("claim", needs=(DeviceEvent,))
