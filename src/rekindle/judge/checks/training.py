@@ -14,6 +14,8 @@ from rekindle.records.events import DeviceEvent, FinalEvent, RoundEvent
 _RANGES = {"accuracy": (0.0, 1.0), "loss": (0.0, 1e4), "eval_loss": (0.0, 1e4)}
 """Mean cross-entropies are above 20 only for a model that is very sure of wrong answers."""
 _OF_RANKS = (DeviceEvent, RoundEvent)
+_METRIC = r"validation metric (-?\d{1,9}(?:\.\d{1,30})?(?:e-?\d\d)?) from client (\S{1,200})$"
+"""The server's message as it selects a model by a site's metric."""
 
 
 @check("claim", needs=(DeviceEvent,))
@@ -59,11 +61,11 @@ def processes_are_distinct(run: Run) -> Iterator[Result]:
         yield from _strangers(run)
     timed: dict[tuple[float, ...], tuple[str, int]] = {}
     for who in () if replicas else run.processes:
-        if seconds := tuple(line.event.seconds for line in run.rounds(*who)):
-            first = timed.setdefault(seconds, who)
-            if run.processes[first] != run.processes[who]:
-                others = f"{first[0]} rank {first[1]}, to the last digit"
-                yield unknown(f"{who[0]} rank {who[1]} took as long for its rounds as {others}.")
+        seconds = tuple(line.event.seconds for line in run.rounds(*who))
+        first = timed.setdefault(seconds, who)
+        if first != who and len(seconds) > 1:  # of one round, two of many ranks may agree
+            others = f"{first[0]} rank {first[1]}, to the last digit"
+            yield unknown(f"{who[0]} rank {who[1]} took as long for its rounds as {others}.")
     for site in run.spec.sites:
         count = len({process for (name, _), process in run.processes.items() if name == site.name})
         if count not in {0, len(run.nodes) if replicas else site.ranks}:
@@ -179,12 +181,15 @@ def metrics_in_their_range(run: Run) -> Iterator[Result]:
                 )
             elif not low <= value <= high:
                 yield unknown(f"{who} reported {name} {value:g}, not between {low:g} and {high:g}.", at)
-    for metric in run.find(
-        SERVER, r"validation metric (-?\d{1,9}(?:\.\d{1,30})?(?:e-?\d\d)?) from client (\S{1,200})$"
-    ):
-        site, value = metric.match[2], abs(float(metric.match[1]))
-        of_site = [named for line in run.rounds(site, 0) for named in line.event.metrics.values()]
-        if not any(math.isclose(value, abs(own), rel_tol=1e-5) for own in of_site if own is not None):
+    reported = {
+        site.name: {
+            abs(value or 0) for line in run.rounds(site.name, 0) for value in line.event.metrics.values()
+        }
+        for site in run.spec.sites
+    }
+    for metric in run.find(SERVER, _METRIC):
+        value, site = abs(float(metric.match[1])), metric.match[2]
+        if site not in run.lost and value not in reported.get(site, ()):
             message = f"The server had a metric of {value:g} from {site}, which {site} did not report."
             yield unknown(message, metric)
 
