@@ -78,7 +78,8 @@ class Evidence:
         self.write("tracking", tracker=tracker, scalars=scalars)
 
     def final(self, **fields: Any) -> None:
-        """Record what came of the run; the event describes each field."""
+        """Record what came of the run, and print its metrics; the event describes each field."""
+        print(f"Final metrics: {json.dumps(_finite(fields['metrics']), sort_keys=True)}", flush=True)
         self.write("final", **fields)
 
 

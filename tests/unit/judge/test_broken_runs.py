@@ -176,6 +176,7 @@ PT_DDP = [
     ("metrics_in_their_range", FAILS, replaced(ONE_1, LOSSES, '"losses": [null', 1)),
     ("metrics_in_their_range", UNKNOWN, event(TWO, "round", {"metrics": {"accuracy": 97.0}})),
     ("metrics_in_their_range", UNKNOWN, event(TWO, "round", {"metrics": {"accuracy": 0.999}})),
+    ("metrics_in_their_range", UNKNOWN, added("job.log", 'Final metrics: {"accuracy": 0.5}')),
     ("model_changed", FAILS, event(FINAL, "final", lambda it: it | {"final": it["initial"]})),
     ("model_changed", FAILS, final(distance=0.0)),
     ("model_changed", FAILS, event(ONE, "round", {"model_in": "f00d" * 16}, round=0)),

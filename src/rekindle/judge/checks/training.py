@@ -1,5 +1,6 @@
 """Claims on the training: devices, samples, losses, models and metrics."""
 
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ from rekindle.records.events import DeviceEvent, FinalEvent, RoundEvent
 _RANGES = {"accuracy": (0.0, 1.0), "loss": (0.0, 1e4), "eval_loss": (0.0, 1e4)}
 """Mean cross-entropies are above 20 only for a model that is very sure of wrong answers."""
 _OF_RANKS = (DeviceEvent, RoundEvent)
+_FINAL = "Final metrics: "
+"""What job.py prints before them; older ones print none."""
 _METRIC = r"validation metric (-?\d{1,9}(?:\.\d{1,30})?(?:e-?\d\d)?) from client (\S{1,200})$"
 """The server's message as it selects a model by a site's metric."""
 
@@ -34,7 +37,7 @@ def every_rank_on_its_device(run: Run, options: dict[str, Any]) -> Result:
     for line in lines:
         device = given[line.event.site, line.event.rank]
         backends = on_gpu if device else on_cpu
-        used = None if line.event.device == "cpu" else line.event.uuid
+        used = None if device and line.event.device == "cpu" else line.event.uuid
         if used != device or line.event.backend not in backends:
             message = (
                 f"{line.event.who} ran on {used or 'CPU'} with {line.event.backend}; "
@@ -181,6 +184,9 @@ def metrics_in_their_range(run: Run) -> Iterator[Result]:
                 )
             elif not low <= value <= high:
                 yield unknown(f"{who} reported {name} {value:g}, not between {low:g} and {high:g}.", at)
+    for told in run.job_log:
+        if told.startswith(_FINAL) and run.final and _parsed(told) != run.final.event.metrics:
+            yield unknown(f"job.py recorded other metrics than it printed: {told[:200]}.", run.final)
     reported = {
         site.name: {
             abs(value or 0) for line in run.rounds(site.name, 0) for value in line.event.metrics.values()
@@ -192,6 +198,13 @@ def metrics_in_their_range(run: Run) -> Iterator[Result]:
         if site not in run.lost and value not in reported.get(site, ()):
             message = f"The server had a metric of {value:g} from {site}, which {site} did not report."
             yield unknown(message, metric)
+
+
+def _parsed(line: str) -> Any:
+    try:
+        return json.loads(line.removeprefix(_FINAL))
+    except (ValueError, RecursionError):
+        return None
 
 
 @check("claim", needs=(FinalEvent, RoundEvent))
