@@ -66,8 +66,6 @@ class Workflow:
     arguments: dict[str, Any]
     flow: Flow | None
     """None for a class that is not known."""
-    shown: bool = False
-    """Whether the console shows what it logs: it does of NVFlare's own workflows alone."""
 
     @property
     def rounds(self) -> int | None:
@@ -129,8 +127,7 @@ def workflows(workspace: Workspace) -> list[Workflow]:
             path, arguments = flow.get("path") or flow.get("name"), flow.get("args") or {}
             if isinstance(path, str) and isinstance(arguments, dict):
                 kind = path.rpartition(".")[2]
-                shown = path.startswith("nvflare.app_")
-                found.append(Workflow(str(flow.get("id")), kind, arguments, FLOWS.get(kind), shown))
+                found.append(Workflow(str(flow.get("id")), kind, arguments, FLOWS.get(kind)))
         if found:
             return found
     return []

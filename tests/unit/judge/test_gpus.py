@@ -158,35 +158,9 @@ def test_a_gpu_that_tensorflow_does_not_name_has_the_name_that_preflight_saw():
     }
 
 
-@pytest.fixture
-def newer(tmp_path):
-    """Return a copy of a run whose samples list the processes of sites."""
-    return Path(shutil.copytree(RUNS / "pt_ddp-nvflare2.9-h100-x2", tmp_path / "newer"))
-
-
-def was_there(run):
-    """Have a trainer's process hold a GPU from the first sample on."""
-    device = lines_in(run / "evidence/site-1.rank-0.jsonl")[0]
-    held = lambda sample: sample["gpus"][device["uuid"]]["processes"].setdefault(str(device["pid"]), 500)  # noqa: E731
-    each_event("samples.jsonl", held)(run)
-
-
-@pytest.mark.parametrize(
-    ("change", "check", "state", "message"),
-    [
-        (was_there, "processes_are_distinct", "unknown", "which held a GPU before its site had it."),
-        (
-            replaced("evidence/site-1.rank-1.jsonl", r'"cuda:\d"', '"cpu"'),
-            "every_rank_on_its_device",
-            "fails",
-            "site-1 rank 1 ran on CPU with nccl",
-        ),
-    ],
-)
-def test_what_a_rank_reports_of_itself_is_compared_with_samples_and_its_gpu(
-    newer, change, check, state, message
-):
-    assert judge(newer).verdict == "PASS"
-    change(newer)
-    result = result_of(judge(newer), check)
-    assert (result.state, message in result.message) == (state, True)
+def test_a_rank_on_the_device_cpu_did_not_run_on_its_gpu(tmp_path):
+    run = Path(shutil.copytree(RUNS / "pt_ddp-nvflare2.9-h100-x2", tmp_path / "run"))
+    replaced("evidence/site-1.rank-1.jsonl", r'"cuda:\d"', '"cpu"')(run)
+    result = result_of(judge(run), "every_rank_on_its_device")
+    assert result.state == "fails"
+    assert "site-1 rank 1 ran on CPU with nccl" in result.message

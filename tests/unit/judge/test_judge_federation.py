@@ -107,15 +107,6 @@ def test_a_rank_on_another_host_is_seen(run):
     assert (result.state, result.message) == ("fails", "gpu-2 rank 1 ran on gpu-1, and not on gpu-2.")
 
 
-def test_a_rank_is_a_process_of_its_site(run):
-    replaced("evidence/gpu-2.rank-1.jsonl", r'"pid": \d+', '"pid": 4711')(run)
-    result = result_of(judge(run), "processes_are_distinct")
-    assert (result.state, result.message) == (
-        "unknown",
-        "gpu-2 rank 1 reports process 4711, which its site did not have.",
-    )
-
-
 def test_a_site_whose_processes_took_no_cpu_time_did_not_train(run):
     replaced("samples-gpu-2.jsonl", r'("nvflare_s"|"others_s"): ?[\d.]+', r"\1:0.0")(run)
     result = result_of(judge(run), "every_site_worked")

@@ -89,7 +89,7 @@ def harmless() -> tuple[Harmless, ...]:
 def logs_are_whole(run: Run) -> Iterator[Result]:
     """The logs of server and sites go from NVFlare's first line to its last, and never back.
 
-    job.log repeats the server's up to its end, in lines of the loggers that its console shows.
+    job.log repeats the server's up to its end, in lines of the loggers and levels that its console shows.
     """
     for name in run.members:
         records, kind = run.records(name), "server" if name == "server" else "site"
@@ -110,12 +110,13 @@ def logs_are_whole(run: Run) -> Iterator[Result]:
             if after.time < before.time - _BACKWARDS_S:
                 yield unknown(f"The times of {name}'s log go backwards.", after.at)
     printed = set(_printed(run))
-    repeats = [(record.logger, (record.match[1], record.message)) for record in run.records(SERVER)]
-    shown = {logger for logger, line in repeats if line in printed}
-    shown |= {flow.kind for flow in run.account.flows if flow.shown}
-    final = [line for logger, line in repeats if logger in shown][-_SHOWN:]
-    owed = printed or (run.kind == "ours" and any(line.strip() for line in run.job_log))
-    if owed and printed.isdisjoint(final):
+    repeats = [
+        ((record.logger, record.level), (record.match[1], record.message)) for record in run.records(SERVER)
+    ]
+    shown = {kind for kind, line in repeats if line in printed}
+    final = [line for kind, line in repeats if kind in shown][-_SHOWN:]
+    owed = run.kind == "ours" and any(line.strip() for line in run.job_log)
+    if (final or owed) and printed.isdisjoint(final):
         yield unknown("job.log does not repeat the server's log up to its end.")
 
 

@@ -4,7 +4,6 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from itertools import chain
 from typing import Any
 
 from rekindle.flare.workspace import SERVER
@@ -60,8 +59,6 @@ def processes_are_distinct(run: Run) -> Iterator[Result]:
         if owners.setdefault(process, name) != name:
             yield unknown(f"{name} and {owners[process]} both ran in process {process[1]}.")
     replicas = any(line.event.device.startswith("/") for line in run.of(DeviceEvent))  # TensorFlow's names
-    if not run.spec.by_srun:
-        yield from _strangers(run)
     timed: dict[tuple[float, ...], tuple[str, int]] = {}
     for who in () if replicas else run.processes:
         seconds = tuple(line.event.seconds for line in run.rounds(*who))
@@ -73,28 +70,6 @@ def processes_are_distinct(run: Run) -> Iterator[Result]:
         count = len({process for (name, _), process in run.processes.items() if name == site.name})
         if count not in {0, len(run.nodes) if replicas else site.ranks}:
             yield unknown(f"{site.ranks} ranks of {site.name} ran in {count} processes.")
-
-
-def _strangers(run: Run) -> Iterator[Result]:
-    """Yield each rank whose process is not one that samples list for its site, or held a GPU before that.
-
-    Older samples list none.
-    """
-    listed: dict[str, dict[str, float]] = {}
-    held = {str(process.pid): 0.0 for gpu in run.spec.gpus for process in gpu.processes}
-    for sample in run.samples:
-        for name, worked in sample.event.worked.items():
-            for pid in map(str, worked.pids):
-                listed.setdefault(name, {}).setdefault(pid, sample.event.time)
-        for pid in chain.from_iterable(gpu.processes for gpu in sample.event.gpus.values()):
-            held.setdefault(pid, sample.event.time)
-    for line in run.of(DeviceEvent):
-        pid, of_site = str(line.event.pid), listed.get(line.event.site)
-        who = f"{line.event.who} reports process {pid}, which"
-        if of_site and pid not in of_site:
-            yield unknown(f"{who} its site did not have.", line)
-        elif of_site and held.get(pid, math.inf) < of_site[pid]:
-            yield unknown(f"{who} held a GPU before its site had it.", line)
 
 
 @check("claim", needs=(DeviceEvent,))
