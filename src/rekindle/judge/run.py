@@ -6,7 +6,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from rekindle.flare.announced import validates_at_the_end
 from rekindle.flare.log import LogRecord, read_records
 from rekindle.flare.tasks import Account
 from rekindle.flare.workspace import LOG, SERVER, LogLine, Member, Workspace, of_run
@@ -20,12 +19,12 @@ from rekindle.records.text import clean
 from . import clocks
 from .left import left_behind
 from .sites import as_announced, gone_sites, without
+from .trained import of_training
 
 EventT = TypeVar("EventT", bound=events.Event)
 Kind = Literal["ours", "example", "acceptance", "foreign"]
 """A job whose trainers write our evidence; one that others wrote; one that measures its host; a run that
 Rekindle did not start."""
-TRAINS = "train"
 
 
 @dataclass(frozen=True)
@@ -211,10 +210,7 @@ class Run:
     @cached_property
     def trained(self) -> list[Line[events.TaskEvent]]:
         """The results of training, without those of rounds in which sites validate, as in NVFlare's SVM."""
-        lines = [line for line in self.results if line.event.task == TRAINS]
-        if not validates_at_the_end(self.workspace):
-            return lines
-        return [line for line in lines if not (line.event.round and line.event.moved == 0)]
+        return of_training(self.results, self.workspace)
 
     @cached_property
     def models_sent(self) -> list[Line[events.TaskEvent]]:

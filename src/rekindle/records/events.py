@@ -173,8 +173,14 @@ class TaskEvent(Event, kw_only=True, frozen=True, tag="task"):
     """Correlation with what the site was sent; None of fewer than 1,000 parameters."""
     alike: Number | None = None
     """Correlation with the first result of the same round; None of that one."""
+    follows: Number | None = None
+    """Correlation of what the site was sent with the first result of the round before; None of all others."""
+    controls: Number | None = None
+    """L2 of the change of the site's SCAFFOLD controls; None where it sent none."""
     relative: Number | None = None
     """L2 of its trainable parameters by that of those that the site was sent; None where they were all 0."""
+    blank: Integer = 0
+    """Numbers of arrays that are all 0 where those that the site was sent were not."""
     weight: Number | None = None
     """Its weight in the aggregation: the site's training steps; None if not reported."""
     names: Digest | None = None

@@ -7,8 +7,12 @@ so that a trainer's weights and the server's have the same. No framework is impo
 
 import hashlib
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
+
+BUFFER = re.compile(r"(?:running_(?:mean|var)|num_batches_tracked|moving_(?:mean|variance))$")
+"""Names of what a forward pass alone changes."""
 
 
 def leaves(tree: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -47,22 +51,26 @@ def array(leaf: Any) -> Any:
 
 
 def model(tree: Any) -> dict[str, Any]:
-    """Return a ModelEvent's figures of a model's weights: of its `floating` numbers, as float32."""
+    """Return a ModelEvent's figures of a model's weights: of its `floating` numbers, as float32.
+
+    The digest leaves out what a forward pass alone changes: it is the same until something was trained.
+    """
     import numpy as np  # noqa: PLC0415 - as above
 
     values, squares, digests = 0, 0.0, []
-    for leaf in floating(tree).values():
+    for name, leaf in floating(tree).items():
         if not math.prod(leaf.shape):
             continue
         numbers = np.ascontiguousarray(array(leaf), dtype=np.float32).reshape(-1)
         values += numbers.size
         squares += float(np.square(numbers, dtype=np.float64).sum())
-        digests.append(hashlib.sha256(numbers).digest())
+        if not BUFFER.search(name):
+            digests.append(hashlib.sha256(numbers).digest())
     return {
         "values": values,
         "finite": math.isfinite(squares) if values else None,
         "norm": math.sqrt(squares) if math.isfinite(squares) else None,
-        "digest": hashlib.sha256(b"".join(sorted(digests))).hexdigest() if values else None,
+        "digest": hashlib.sha256(b"".join(sorted(digests))).hexdigest() if digests else None,
     }
 
 

@@ -7,10 +7,8 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from .arrays import array, leaves
+from .arrays import BUFFER, array, leaves
 
-_BUFFER = re.compile(r"(?:running_(?:mean|var)|num_batches_tracked|moving_(?:mean|variance))$")
-"""Names of what a forward pass alone changes."""
 _OF_KERAS = re.compile(r"(.*)_nvf_(\d{1,9})$")
 """Layer and number of an array of Keras' as NVFlare names it."""
 _BATCH_NORM = re.compile("batch_?norm", re.IGNORECASE)
@@ -36,6 +34,7 @@ class Figures(NamedTuple):
     kept: float | None
     alike: float | None
     relative: float | None
+    blank: int
 
 
 class _Correlation:
@@ -60,6 +59,18 @@ class _Correlation:
         return self._dot / scale if self._count >= _ENOUGH and scale > 0 else None
 
 
+def correlation(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> float | None:
+    """Return that of two models, by the leaves that both have; None where it would prove nothing."""
+    import numpy as np  # noqa: PLC0415 - the server of a job that exchanges none may have none
+
+    found = _Correlation()
+    for name in ours.keys() & theirs.keys():
+        first, second = array(ours[name]), array(theirs[name])
+        if first.shape == second.shape and not BUFFER.search(name):
+            found.add(first.astype(np.float64), second.astype(np.float64))
+    return found.value
+
+
 def figures(
     sent: Mapping[str, Any], got: Any, other: Mapping[str, Any], *, difference: bool = False
 ) -> Figures:
@@ -77,6 +88,7 @@ def figures(
     squares, moved, trained, turned, compared = 0.0, 0.0, 0.0, 0.0, False
     kept, alike = _Correlation(), _Correlation()
     ours = given = 0.0
+    blank = 0
     rms = _rms(sent)
     buffers = _of_batch_norm(got)
     for name, leaf in leaves(got):
@@ -87,7 +99,7 @@ def figures(
         values, size = values + numbers.size, size + leaf.nbytes
         wide = numbers.astype(np.float64)
         squares += float(np.square(wide).sum())
-        floating = numbers.dtype.kind == "f" and not _BUFFER.search(name) and name not in buffers
+        floating = numbers.dtype.kind == "f" and not BUFFER.search(name) and name not in buffers
         if (before := _counterpart(name, numbers, sent)) is not None:
             compared = True
             then = before.astype(np.float64)
@@ -101,12 +113,15 @@ def figures(
                     turned += float(np.square(_beside(change, then)[clear]).sum())
             if floating:
                 kept.add(then + change, then)
+                if numbers.size >= _LEAST_LEAF and then.any() and not (then + change).any():
+                    blank += numbers.size
                 ours, given = ours + float(np.square(wide).sum()), given + float(np.square(before).sum())
         theirs = other.get(name)
         if floating and theirs is not None and not isinstance(theirs, bytes):
             twin = array(theirs)
             if twin.shape == numbers.shape:
-                alike.add(wide, twin.astype(np.float64))
+                base = then if difference and before is not None else 0.0
+                alike.add(base + wide, base + twin.astype(np.float64))
     if kept.value is not None and turned < _SCALED**2 * trained:
         trained = 0.0
     return Figures(
@@ -119,6 +134,7 @@ def figures(
         kept=kept.value,
         alike=alike.value,
         relative=math.sqrt(ours / given) if given else None,
+        blank=blank,
     )
 
 

@@ -14,6 +14,12 @@ def dxo(shareable: Any) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def content(of: dict[str, Any]) -> Any:
+    """Return the data of a data exchange object; with what NVFlare's quantiser moved from them to meta."""
+    state = (of.get("meta") or {}).get("quant_state")
+    return {**of["data"], "quant_state": state} if state else of.get("data")
+
+
 def kind(of: dict[str, Any]) -> str:
     """Return the kind of a data exchange object: ``WEIGHTS``, ``WEIGHT_DIFF``; empty without any."""
     found = of.get("kind") or ""

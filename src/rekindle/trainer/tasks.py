@@ -16,10 +16,13 @@ from nvflare.app_common.app_constant import AppConstants
 from nvflare.app_common.app_event_type import AppEventType
 
 from .arrays import fingerprint, floating, leaves, model
-from .compared import figures
+from .compared import correlation, figures
 from .evidence import SERVER, Evidence
-from .exchanged import TRAINS, dxo, kind, site
+from .exchanged import TRAINS, content, dxo, kind, site
 from .server import global_weights, record_error
+
+_CONTROLS = "scaffold_c_diff"
+"""Where a site's result has the change of its controls, in NVFlare's SCAFFOLD."""
 
 
 class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
@@ -51,7 +54,7 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
                     self._began = True
                     Evidence(self._recorder).model("", **model(data))
             elif event_type == EventType.AFTER_TASK_DATA_FILTER:
-                filtered = dxo(fl_ctx.get_prop(FLContextKey.TASK_DATA)).get("data")
+                filtered = content(dxo(fl_ctx.get_prop(FLContextKey.TASK_DATA)))
                 if next(leaves(filtered), None):  # none where a streamer has sent the tensors by itself
                     self._sent[site(fl_ctx)] = filtered
             elif event_type == EventType.BEFORE_TASK_RESULT_FILTER:
@@ -78,22 +81,25 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
 
     def _record_result(self, sender: str, task: str, result: Shareable) -> None:
         exchanged = dxo(result)
-        got = exchanged.get("data")
+        got = content(exchanged)
         sent = dict(leaves(self._sent.pop(sender, None)))
         meta, of = exchanged.get("meta") or {}, kind(exchanged)
         number = self._rounds.pop(sender, None)  # an executor of a user's own may not send it back
         if not isinstance(number, int):
             number = result.get_header(AppConstants.CURRENT_ROUND)
         weights = self._averaged(got)
+        if shared := weights.keys() & sent.keys():  # without what a site adds, as k-means its counts
+            weights = {name: weights[name] for name in shared}
+        follows = None
         if self._first[0] != (task, number):
+            if of == "WEIGHTS" and isinstance(number, int) and self._first[0] == (task, number - 1):
+                follows = correlation(sent, self._first[1])
             self._first = ((task, number), {})
         compared = figures(sent, got, self._first[1], difference=of == "WEIGHT_DIFF")
         if not self._first[1]:
             self._first = ((task, number), weights)
-        if task == TRAINS:
-            self._names = frozenset(weights)
+        self._names = frozenset(weights)
         steps = meta.get(FLMetaKey.NUM_STEPS_CURRENT_ROUND)
-        all_sent = bool(weights) and weights.keys() <= sent.keys()
         Evidence(self._recorder).write(
             "task",
             site=sender,
@@ -102,10 +108,12 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             return_code=str(result.get_return_code()),
             kind=of,
             **compared._asdict(),
+            follows=follows,
+            controls=model(controls)["norm"] if (controls := meta.get(_CONTROLS)) else None,
             weight=None if steps is None else float(steps),
             names=names_of(weights),
             sketch=fingerprint(weights).sketch if weights else (),
-            sent=fingerprint({name: sent[name] for name in weights}).sketch if all_sent else (),
+            sent=fingerprint({name: sent[name] for name in shared}).sketch if shared else (),
             metrics=_metrics(meta.get("initial_metrics")),
         )
 

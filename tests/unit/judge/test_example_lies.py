@@ -133,6 +133,12 @@ LIES = {
         "a site sent trees": one_result(values=0, norm=None, finite=None, moved=None),
         "no result is of training": of_results(lambda event: {**event, "task": "validate"}),
     },
+    "results_come_from_the_global_model": {
+        "a site began anew in each round, and trained": of_results(
+            lambda event: {**event, "sketch": [event["time"]], "values": 5000, "kept": 0.1, "relative": 1.0},
+            lambda event: event["site"] == "site-2",
+        ),
+    },
     "results_are_sound": {
         "a result is not finite": one_result(finite=False, norm=None),
         "a site could not": one_result(return_code="EXECUTION_EXCEPTION"),

@@ -24,15 +24,12 @@ _MEAN = 1e-5
 """The same for sums in any order."""
 QUANTISED = 5e-3
 """The same for messages or models of 16 bits or fewer: off by 3e-4 at most in runs."""
-_GROWN, _ALONG, _SHRUNK = 0.5, 0.95, 0.25
-"""By training no model changes by half of itself along itself, or becomes a quarter of itself."""
 _COMBINED = 8
 """Sites of which every combination is tried, at most."""
-_CHANCE = 4.0
-"""Standard deviations of the correlation of two unrelated models."""
 
 
-def _by_round(run: Run) -> list[tuple[int, list[Line[TaskEvent]]]]:
+def by_round(run: Run) -> list[tuple[int, list[Line[TaskEvent]]]]:
+    """Return the results of training by their rounds."""
     by_round = groupby(run.models_sent, lambda line: line.event.round or 0)
     return [(number, [*lines]) for number, lines in by_round]
 
@@ -45,11 +42,12 @@ def _averaging(run: Run) -> Workflow:
     return next((flow for flow in run.account.flows if flow.kind in _AVERAGES), _FEDAVG)
 
 
-def _no_weights(run: Run) -> str | None:
+def no_weights(run: Run) -> str | None:
+    """Return why checks of weights do not apply to a run; None if they do."""
     return None if run.models_sent else "No site sent weights."
 
 
-@check("ours", "example", unless=_no_weights)
+@check("ours", "example", unless=no_weights)
 def every_site_counts(run: Run) -> Iterator[Result]:
     """Every result counts more than 0 in the mean."""
     weights: dict[str, list[float]] = {}
@@ -78,67 +76,9 @@ def _grows(weights: list[float]) -> bool:
     return all(weight == weights[0] * number for number, weight in enumerate(weights, 1)) and weights[0] > 1
 
 
-def _others_data(run: Run) -> str | None:
-    example = run.spec.job.example
-    if example and example.folder:
-        return "Sites of NVFlare's own examples may have the same data and do the same."
-    return _no_weights(run) or (None if len(run.spec.sites) > 1 else "The job has one site.")
-
-
-@check("ours", "example", unless=_others_data)
-def results_are_their_own(run: Run) -> Iterator[Result]:
-    """No site sent the weights that another site sent, or itself in another round, and no global model."""
-    seen: dict[Sketch, TaskEvent] = {}
-    models: dict[Sketch, int | None] = {}
-    for line in run.models_sent:
-        models.setdefault(line.event.sent, line.event.round)
-        if any(line.event.sketch) and line.event.sketch in models:
-            message = f"{line.event.site} sent in round {line.event.round} the global model of round "
-            yield fails(f"{message}{models[line.event.sketch]}, to the last digit.", line)
-        event, earlier = line.event, seen.setdefault(line.event.sketch, line.event)
-        if any(event.sketch) and (earlier.site, earlier.round) != (event.site, event.round):
-            same_weights = f"the weights of {earlier.site} in round {earlier.round}, to the last digit"
-            yield unknown(f"{event.site} sent in round {event.round} {same_weights}.", line)
-
-
-@check("example", unless=_no_weights)
-def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
-    """A site's result is closer to the model that it was sent than chance would have it."""
-    rounds = _by_round(run)
-    first = rounds[0][1]
-    later = run.models_sent[len(first) :]
-    for what, lines in (("in the first round", first), ("after the first round", later)):
-        compared = [line for line in lines if line.event.kept is not None]
-        for site in sorted({line.event.site for line in compared}):
-            theirs = [line for line in compared if line.event.site == site]
-            if all(_by_chance(line.event.kept, line.event) for line in theirs):
-                message = f"What {site} sent {what} has nothing to do with the model that it was sent"
-                yield fails(f"{message} (correlation {theirs[0].event.kept:.3f}).", theirs[0])
-    if mistaken := _mistaken([line.event for line in first if line.event.kept is not None]):
-        yield unknown(mistaken, first[0])
-    beside = [line for line in run.models_sent if line.event.alike is not None]
-    if beside and all(_by_chance(line.event.alike, line.event) for line in beside):
-        message = "Results of two sites have nothing in common, although both got one model"
-        yield fails(f"{message} (correlation {beside[0].event.alike:.3f}).", beside[0])
-
-
-def _mistaken(first: list[TaskEvent]) -> str | None:
-    """Return whether sites sent the model where a change of it was due, or the reverse."""
-    large = (e.kind == "WEIGHT_DIFF" and (e.relative or 0) > _GROWN and (e.kept or 0) > _ALONG for e in first)
-    if first and all(large):
-        return "What sites sent as a change of the model in the first round is about the model itself."
-    if first and all(e.kind == "WEIGHTS" and e.relative is not None and e.relative < _SHRUNK for e in first):
-        return "What sites sent as the model in the first round is no larger than a change of it."
-    return None
-
-
-def _by_chance(correlation: float | None, event: TaskEvent) -> bool:
-    return correlation is not None and abs(correlation) <= _CHANCE / math.sqrt(max(event.values, 1))
-
-
 def _no_mean(run: Run) -> str | None:
     if run.kind == "ours":
-        return _no_weights(run)
+        return no_weights(run)
     flows = [flow for flow in run.account.flows if flow.flow is None or flow.flow.trains]
     if [flow.kind in _AVERAGES for flow in flows] != [True]:
         kinds = ", ".join(flow.kind for flow in flows) or "no workflow that trains"
@@ -147,20 +87,26 @@ def _no_mean(run: Run) -> str | None:
         return "The server filters results before it aggregates them."
     if excluded := _given(run, flows[0], "exclude_vars"):
         return f"The job leaves variables out of its mean: {excluded}."
-    return _no_weights(run)
+    return no_weights(run)
 
 
-def _mean_known(run: Run) -> str | None:
-    return _no_weights(run) or (None if _no_mean(run) else "The mean of the results is known.")
-
-
-@check("example", unless=_mean_known)
+@check("example", unless=no_weights)
 def global_model_changes(run: Run) -> Iterator[Result]:
-    """The model that sites get is not the same in every round, and every site's result has a part in it."""
-    rounds = _by_round(run)
+    """The model that sites get is not the same in every round; every site's result has a part in it."""
+    rounds = by_round(run)
     sent = [{line.event.sent for line in lines} for _, lines in rounds]
     if sum(map(any, sent)) > 1 and len(set().union(*sent)) == 1:
         yield fails("Sites got the same model in every round: no result counted.", run.models_sent[-1])
+    if not _no_mean(run):
+        return
+    results: dict[str, Sketch] = {}
+    alone = []
+    for line in run.models_sent:
+        if line.event.site in results:
+            alone.append(results[line.event.site] == line.event.sent)
+        results[line.event.site] = line.event.sketch
+    if len(results) > 1 and alone and all(alone):
+        yield unknown("Every site got back what it had sent itself: nothing of another's reached it.")
     made = zip(rounds, sent[1:], strict=False)
     known = [([line.event for line in lines], min(models)) for (_, lines), models in made if len(models) == 1]
     if idle := _never_counted(known):
@@ -195,7 +141,7 @@ def global_model_is_the_mean(run: Run) -> Iterator[Result]:
     made: list[tuple[list[TaskEvent], Sketch]] = []
     for line in run.of(GlobalEvent):
         models.setdefault(line.event.round, []).append(line)
-    for later, (number, lines) in enumerate(_by_round(run)):
+    for later, (number, lines) in enumerate(by_round(run)):
         following, events = models.get(number + 1, []), [line.event for line in lines]
         names = {event.names for event in events} | ({line.event.names for line in following} - {None})
         if len(names) > 1 or (later and not all(event.sent for event in events)):

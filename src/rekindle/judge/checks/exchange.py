@@ -3,18 +3,22 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from rekindle.flare.announced import sites
+from rekindle.flare.announced import components, sites
 from rekindle.flare.tasks import CAME
 from rekindle.flare.workspace import SERVER
 from rekindle.host import folders
 from rekindle.judge.check import Result, check, fails, holds, unknown
-from rekindle.judge.run import TRAINS, Run
+from rekindle.judge.run import Run
+from rekindle.judge.trained import TRAINS
 from rekindle.records.events import ContributionEvent, FinalEvent, GlobalEvent, RoundEvent, Sketch, TaskEvent
 
 from .aggregation import EXACT, QUANTISED, same
 
 _AGGREGATED = r"Contribution from (\S{1,200}) ACCEPTED by the aggregator at round"
 """A site's message when it aggregates a result of swarm learning."""
+
+_DEFAULTS = {"accuracy", "val_accuracy", "metrics", "AUC"}
+"""Metrics by which recipes of NVFlare select the best model unless a job names another."""
 
 
 @check("ours", "example")
@@ -53,6 +57,8 @@ def results_are_sound(run: Run) -> Iterator[Result]:
             yield fails(f"{whose} has the return code {event.return_code}.", line)
         elif event.finite is False:
             yield fails(f"{whose} is not finite.", line)
+        elif event.kind == "METRICS" and not event.values:
+            yield fails(f"{whose} has no metric that is a number.", line)
         elif run.kind == "ours" and (event.moved or 0.0) <= 0:
             yield fails(f"{whose} is the global model that it was sent.", line)
 
@@ -78,6 +84,9 @@ def every_site_trained(run: Run) -> Iterator[Result]:
                 "or all were merely scaled, as by weight decay without gradients."
             )
             yield (fails if len(idle) == len(theirs) else unknown)(message, idle[0])
+    if blank := next((line for line in results if line.event.blank), None):
+        message = f"{blank.event.blank} of {blank.event.values} parameters, entire arrays, are 0"
+        yield unknown(f"{message} in what {blank.event.site} sent, and were not in what it was sent.", blank)
     if raw := next((line for line in results if not line.event.values), None):
         what = f"{raw.event.bytes} bytes that are no numbers, as trees and ciphertexts are"
         yield unknown(f"{raw.event.site} sent {what}: nothing shows that it trained.", raw)
@@ -107,16 +116,25 @@ def _wrong(event: TaskEvent) -> str | None:
         return f"{where} sent what is not finite."
     if (event.kind == "WEIGHT_DIFF" and event.norm == 0) or event.moved == 0:
         return f"{where} sent back the model that it was sent: it did not train."
+    if event.controls == 0:
+        return f"{where} sent SCAFFOLD controls that are all zeros."
     return f"{where} sent zeros." if event.norm == 0 else None
 
 
+def _selects_by(run: Run) -> set[str]:
+    """Return the metrics by which the server selects its best model; none where those are NVFlare's own."""
+    selectors = (item for item in components(run.workspace) if item["path"].endswith("ModelSelector"))
+    return {str(name) for item in selectors if (name := item.get("args", {}).get("key_metric"))} - _DEFAULTS
+
+
 def _no_metrics(run: Run) -> str | None:
-    return None if any(line.event.metrics for line in run.trained) else "No site reported a metric."
+    reported = any(line.event.metrics for line in run.trained)
+    return None if reported or _selects_by(run) else "No site reported a metric."
 
 
 @check("example", unless=_no_metrics)
 def reported_metrics_are_finite(run: Run) -> Iterator[Result]:
-    """Each metric that a site sent is finite in some round; of the first model it may not be."""
+    """Each metric that a site sent is finite in some round; the one that selects the best model was sent."""
     values: dict[tuple[str, str], list[float | None]] = {}
     for line in run.trained:
         for name, value in line.event.metrics.items():
@@ -124,6 +142,8 @@ def reported_metrics_are_finite(run: Run) -> Iterator[Result]:
     for (site, name), reported in sorted(values.items()):
         if set(reported) == {None}:
             yield unknown(f"{site} reported a {name} that is not finite, with each of its results.")
+    for name in sorted(_selects_by(run) - {name for _, name in values}):
+        yield unknown(f"The job selects its best model by {name}, a metric that no site reported.")
 
 
 @check("ours", needs=(RoundEvent, GlobalEvent))

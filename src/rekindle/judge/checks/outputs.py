@@ -47,6 +47,10 @@ def cross_validation_complete(run: Run) -> Result:
             numbers = list(numbers_in(metrics))
             if not numbers or not all(map(math.isfinite, numbers)):
                 return fails(f"{site} reported no finite metric of the model {model}.", at)
+    found = {json.dumps(rows[site][model], sort_keys=True) for site in sites for model in models}
+    if len(found) == 1 and len({*sites, *models}) < len(sites) + len(models) - 1:  # two sites' own models
+        message = f"{', '.join(models)} have {found.pop()} at every site"
+        return unknown(f"{message}: nothing shows that they were evaluated; a loss beside it would.", at)
     return holds(f"{len(sites)} sites each evaluated {', '.join(models)}.", at)
 
 
@@ -67,6 +71,8 @@ def statistics_complete(run: Run) -> Result:
     wrong = next(_missing(features, sorted(map(str, asked)), sites), None)
     if wrong:
         return fails(wrong, at)
+    if doubt := next(_doubtful(features, sites), None):
+        return unknown(doubt, at)
     return holds(f"{len(asked)} statistics of {len(features)} features of {', '.join(sites)} and of all.", at)
 
 
@@ -93,6 +99,19 @@ def _missing(features: dict[str, Any], asked: list[str], sites: list[str]) -> It
                     yield f"The {statistic}s of {feature[:100]} add up to {sum(of_sites)}, not to {of_all}."
                 if statistic == "count" and not of_all:
                     yield f"No site has a value of {feature[:100]}: its count is 0."
+
+
+def _doubtful(features: dict[str, Any], sites: list[str]) -> Iterator[str]:
+    """Yield which site's figures are all 0, or another's; counts may be the same."""
+    seen: dict[tuple[float, ...], str] = {}
+    found = [(name, rows) for of in features.values() for name, rows in _table(of).items()]
+    for site in sites:
+        figures = tuple(numbers_in([_table(rows).get(site) for name, rows in found if name != "count"]))
+        if figures and not any(figures):
+            yield f"{site} reports nothing but zeros."
+        twin = seen.setdefault(figures, site)
+        if twin != site and not all(float(number).is_integer() for number in figures):
+            yield f"{site} reports the figures of {twin}, to the last digit."
 
 
 @check("claim")

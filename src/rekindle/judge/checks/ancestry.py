@@ -1,0 +1,96 @@
+"""Whether what a site sent is its own, and comes from the model that it was sent."""
+
+import math
+from collections.abc import Iterator
+
+from rekindle.judge.check import Result, check, fails, unknown
+from rekindle.judge.run import Run
+from rekindle.records.events import Sketch, TaskEvent
+
+from .aggregation import by_round, no_weights
+
+_GROWN, _ALONG, _SHRUNK = 0.5, 0.95, 0.25
+"""By training no model changes by half of itself along itself, or becomes a quarter of itself."""
+_CHANCE = 4.0
+"""Standard deviations of the correlation of two unrelated models."""
+
+
+def _others_data(run: Run) -> str | None:
+    example = run.spec.job.example
+    if example and example.folder:
+        return "Sites of NVFlare's own examples may have the same data and do the same."
+    return no_weights(run) or (None if len(run.spec.sites) > 1 else "The job has one site.")
+
+
+@check("ours", "example", unless=_others_data)
+def results_are_their_own(run: Run) -> Iterator[Result]:
+    """No site sent the weights that another site sent, or itself in another round, and no global model."""
+    seen: dict[Sketch, TaskEvent] = {}
+    models: dict[Sketch, int | None] = {}
+    for line in run.models_sent:
+        models.setdefault(line.event.sent, line.event.round)
+        if any(line.event.sketch) and line.event.sketch in models:
+            message = f"{line.event.site} sent in round {line.event.round} the global model of round "
+            yield fails(f"{message}{models[line.event.sketch]}, to the last digit.", line)
+        event, earlier = line.event, seen.setdefault(line.event.sketch, line.event)
+        if any(event.sketch) and (earlier.site, earlier.round) != (event.site, event.round):
+            same_weights = f"the weights of {earlier.site} in round {earlier.round}, to the last digit"
+            yield unknown(f"{event.site} sent in round {event.round} {same_weights}.", line)
+
+
+@check("example", unless=no_weights)
+def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
+    """A site's result is closer to the model that it was sent than chance would have it.
+
+    So is that model to the results of the round before.
+    """
+    rounds = by_round(run)
+    first = rounds[0][1]
+    later = run.models_sent[len(first) :]
+    for what, lines in (("in the first round", first), ("after the first round", later)):
+        compared = [line for line in lines if line.event.kept is not None]
+        for site in sorted({line.event.site for line in compared}):
+            theirs = [line for line in compared if line.event.site == site]
+            if all(_by_chance(line.event.kept, line.event) for line in theirs):
+                message = f"What {site} sent {what} has nothing to do with the model that it was sent"
+                yield fails(f"{message} (correlation {theirs[0].event.kept:.3f}).", theirs[0])
+        beside = [line for line in compared if line.event.alike is not None]
+        if beside and all(_by_chance(line.event.alike, line.event) for line in beside):
+            message = f"Results of two sites {what} have nothing in common, although both got one model"
+            yield fails(f"{message} (correlation {beside[0].event.alike:.3f}).", beside[0])
+    follow = [line for line in run.models_sent if line.event.follows is not None]
+    if follow and all(_by_chance(line.event.follows, line.event) for line in follow):
+        message = "The model that sites got in each round has nothing to do with the results before it"
+        yield fails(f"{message} (correlation {follow[0].event.follows:.3f}).", follow[0])
+    for site in sorted({line.event.site for line in run.models_sent}):
+        theirs = [line for line in run.models_sent if line.event.site == site]
+        if all(_left(line.event) < _SHRUNK for line in theirs):
+            message = f"{site} sent models with {_left(theirs[0].event):.0%} of what it was sent in them"
+            yield unknown(f"{message}, as a new one has that is trained in each round.", theirs[0])
+    for line in first:
+        if line.event.moved is not None and not line.event.sent:
+            message = f"{line.event.site} sent its weights under other names than it was sent them"
+            yield unknown(f"{message}: what the server began with, and saves, stays untrained.", line)
+    if mistaken := _mistaken([line.event for line in first if line.event.kept is not None]):
+        yield unknown(mistaken, first[0])
+
+
+def _mistaken(first: list[TaskEvent]) -> str | None:
+    """Return whether sites sent the model where a change of it was due, or the reverse."""
+    large = (e.kind == "WEIGHT_DIFF" and (e.relative or 0) > _GROWN and (e.kept or 0) > _ALONG for e in first)
+    if first and all(large):
+        return "What sites sent as a change of the model in the first round is about the model itself."
+    if first and all(e.kind == "WEIGHTS" and e.relative is not None and e.relative < _SHRUNK for e in first):
+        return "What sites sent as the model in the first round is no larger than a change of it."
+    return None
+
+
+def _left(event: TaskEvent) -> float:
+    """Return which share of the model that a site was sent lies in its result, along it; 1 of differences."""
+    if event.kind != "WEIGHTS" or event.kept is None or event.relative is None:
+        return 1.0
+    return event.kept * event.relative
+
+
+def _by_chance(correlation: float | None, event: TaskEvent) -> bool:
+    return correlation is not None and abs(correlation) <= _CHANCE / math.sqrt(max(event.values, 1))
