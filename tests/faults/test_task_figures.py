@@ -6,8 +6,8 @@ BEGIN = """
 import math
 import numpy as np
 import torch
-from rekindle.trainer.arrays import leaves
-from rekindle.trainer.compared import figures
+from rekindle.trainer.arrays import leaves, model
+from rekindle.trainer.compared import correlation, figures
 
 chance = np.random.default_rng(0)
 MODEL = {"w": chance.normal(size=(70, 33)).astype(np.float32), "b": np.float32(chance.normal(size=13))}
@@ -56,6 +56,22 @@ HOLDS = {
         assert abs(figures(sent, {"w": drawn[1]}, {}).kept) < 4 / math.sqrt(4000)
         assert figures(sent, {"w": drawn[0]}, dict(leaves({"w": drawn[0]}))).alike > 0.99
         assert figures(dict(leaves({"w": drawn[0][:100]})), {"w": drawn[1][:100]}, {}).kept is None
+        assert correlation(sent, sent) > 0.99
+        assert abs(correlation(sent, dict(leaves({"w": drawn[1]})))) < 4 / math.sqrt(4000)
+    """,
+    "two differences are alike as the models that they make, whatever noise is in them": """
+        drawn = np.random.default_rng(1).normal(size=(3, 4000)).astype(np.float32)
+        sent, other = dict(leaves({"w": drawn[0]})), dict(leaves({"w": drawn[1] / 10}))
+        assert figures(sent, {"w": drawn[2] / 10}, other, difference=True).alike > 0.9
+        noise = dict(leaves({"w": 100 * drawn[1]}))
+        assert figures(sent, {"w": 100 * drawn[2]}, noise, difference=True).alike < 0.1
+    """,
+    "the digest of a model is the same as long as a forward pass alone has changed it": """
+        def digest(w, mean):
+            return model({"w": MODEL["w"] + w, "n.running_mean": np.float32([mean])})["digest"]
+
+        began, counted, trained = digest(0, 0), digest(0, 1), digest(1, 1)
+        assert began == counted != trained
     """,
     "a difference is what a result adds to what was sent": """
         found = figures(dict(leaves(MODEL)), {"w": 0 * MODEL["w"]}, {}, difference=True)

@@ -1,6 +1,18 @@
 """Honest jobs of users that look odd: each passes."""
 
 import pytest
+from kinds import (
+    DIFFERENCES,
+    EXECUTOR,
+    NO_INTEGERS,
+    SENT,
+    control_variates,
+    cross_validated,
+    evaluated,
+    filtered,
+    optimizer,
+    put,
+)
 from own_jobs import JOB_OF_CLASSES, Edit, OwnJob, aggregator, own_workflow, swarm
 
 AVERAGE = (
@@ -8,68 +20,8 @@ AVERAGE = (
     "for n in self.got[0].params}, params_type=self.got[0].params_type)"
 )
 EIGHT = "x, y = (x[:8], y[:8]) if site else (x, y)"
-DIFFERENCES = "params = {n: v - received.params[n].to(v) for n, v in model.state_dict().items()}"
 HALF = "params = {n: v.half() if v.is_floating_point() else v for n, v in model.state_dict().items()}"
-SENT = 'flare.send(flare.FLModel(params=params, params_type="DIFF", meta=meta))'
-FEDOPT = "from nvflare.app_opt.pt.recipes.fedopt import FedOptRecipe as FedAvgRecipe"
-SGD = """    name="digits",
-    device="cpu",
-    optimizer_args={"path": "torch.optim.SGD", "args": {"lr": 1.0, "momentum": 0.6}},"""
-SCAFFOLD = "from nvflare.app_opt.pt.recipes.scaffold import ScaffoldRecipe as FedAvgRecipe"
-IMPORTS = """
-import copy
-from nvflare.app_common.app_constant import AlgorithmConstants
-from nvflare.app_opt.pt.scaffold import PTScaffoldHelper
-""".strip()
-HELPER = """
-model, helper = Net(), PTScaffoldHelper()
-helper.init(model)
-def tensors(arrays):
-    return {name: torch.as_tensor(value) for name, value in arrays.items()}
-""".strip()
-TAKEN = """
-model.load_state_dict(tensors(received.params))
-given = copy.deepcopy(model)
-helper.load_global_controls(weights=tensors(received.meta[AlgorithmConstants.SCAFFOLD_CTRL_GLOBAL]))
-every, own = helper.get_params()
-""".strip()
-CONTROLLED = """
-step(model, RATE)
-helper.model_update(model=model, curr_lr=RATE, c_global_para=every, c_local_para=own)
-""".strip()
-GIVEN = """
-helper.terms_update(model=model, curr_lr=RATE, c_global_para=every, c_local_para=own, model_global=given)
-params = {n: v - given.state_dict()[n] for n, v in model.state_dict().items()}
-""".strip()
-CONTROLS = (
-    'meta = {"NUM_STEPS_CURRENT_ROUND": steps, '
-    "AlgorithmConstants.SCAFFOLD_CTRL_DIFF: helper.get_delta_controls()}"
-)
-NO_INTEGERS = "super().__init__(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))"
 NAMES = 'job.to(runner, ("clinic-b", "hospital_a", "uni.c")[number - 1])'
-EXECUTOR = """
-import torch
-from model import Net, points, step
-from nvflare.apis.dxo import DXO, DataKind, MetaKey, from_shareable
-from nvflare.apis.executor import Executor
-
-
-class Trains(Executor):
-    def execute(self, task_name, shareable, fl_ctx, abort_signal):
-        site = int(fl_ctx.get_identity_name().rsplit("-", 1)[1]) - 1
-        x, y = (part[site::2] for part in points())
-        model = Net()
-        weights = from_shareable(shareable).data.items()
-        model.load_state_dict({name: torch.as_tensor(value) for name, value in weights})
-        batches = torch.randperm(len(x)).split(32)
-        for batch in batches:
-            model.zero_grad()
-            torch.nn.functional.cross_entropy(model(x[batch]), y[batch]).backward()
-            step(model, 0.05)
-        weights = {name: value.numpy() for name, value in model.state_dict().items()}
-        meta = {MetaKey.NUM_STEPS_CURRENT_ROUND: len(batches)}
-        return DXO(DataKind.WEIGHTS, data=weights, meta=meta).to_shareable()
-""".strip()
 OF_EXECUTORS = JOB_OF_CLASSES.format(
     module="fed_avg",
     job="FedAvgJob",
@@ -107,6 +59,15 @@ for number in range(args.sites):
     job.to(ScriptRunner(script="client.py"), f"site-{number + 1}")
 """.strip(),
 )
+OF_TASKS = (
+    OF_WEIGHTS.replace("        min_clients=", '        train_task_name="fit",\n        min_clients=')
+    .replace("from model import Net", "from model import Net\nfrom trains import Trains")
+    .replace(
+        'ScriptRunner(script="client.py"), f"site-{number + 1}"',
+        'Trains(), f"site-{number + 1}", tasks=["fit"]',
+    )
+)
+CYCLIC = "from nvflare.app_opt.pt.recipes.cyclic import CyclicRecipe as FedAvgRecipe"
 BFLOAT16 = """
 super().__init__(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
 self.to(torch.bfloat16)
@@ -133,11 +94,6 @@ for rate in (0.1, 0.2):
     run = recipe.execute(SimEnv(num_clients=a.sites))
     print("Result:", run.get_result())
 """.strip()
-
-
-def put(before, after):
-    """Return an edit of client.py that replaces a line."""
-    return Edit("client.py", before, after, instead=True)
 
 
 def line(name, edit):
@@ -173,21 +129,7 @@ JOBS = (
             put("model.load_state_dict", "model.load_state_dict(received.params, strict=False)"),
         ),
     ),
-    OwnJob(
-        "control_variates",
-        "digits",
-        (
-            Edit("job.py", "from nvflare.app_opt", SCAFFOLD, instead=True),
-            Edit("model.py", "super().__init__", NO_INTEGERS, instead=True),
-            Edit("client.py", "import nvflare", IMPORTS),
-            put("model = Net()", HELPER),
-            put("model.load_state_dict", TAKEN),
-            put("step(model, RATE)", CONTROLLED),
-            put("    params = ", GIVEN),
-            put("    meta = ", CONTROLS),
-            put("flare.FLModel(", SENT),
-        ),
-    ),
+    OwnJob("control_variates", "digits", control_variates("helper.get_delta_controls()")),
     OwnJob("five_sites", "digits", fields=(("sites", 5),)),
     OwnJob(
         "sampled_sites_of_half_precision",
@@ -205,16 +147,23 @@ JOBS = (
     OwnJob("sizes_8_to_1429", "digits", (Edit("client.py", "model = Net()", EIGHT),)),
     OwnJob("differences", "digits", (put("    params = ", DIFFERENCES), put("flare.FLModel(", SENT))),
     OwnJob("its_own_aggregator", "digits", aggregator(AVERAGE)),
+    OwnJob("an_optimizer_at_the_server", "digits", optimizer({"lr": 1.0, "momentum": 0.6})),
     OwnJob(
-        "an_optimizer_at_the_server",
+        "its_own_name_for_training", "digits", (Edit("job.py", "", OF_TASKS), Edit("trains.py", "", EXECUTOR))
+    ),
+    OwnJob(
+        "noise_for_privacy",
         "digits",
         (
-            Edit("job.py", "from nvflare.app_opt", FEDOPT, instead=True),
-            Edit("job.py", '    name="digits"', SGD, instead=True),
+            Edit("model.py", "super().__init__", NO_INTEGERS, True),
             put("    params = ", DIFFERENCES),
             put("flare.FLModel(", SENT),
+            *filtered("client_output", "SVTPrivacy()", "nvflare.app_common.filters import SVTPrivacy"),
         ),
     ),
+    OwnJob("evaluation_of_a_model", "digits", evaluated('{"accuracy": accuracy}')),
+    OwnJob("every_model_at_every_site", "digits", cross_validated('{"accuracy": accuracy}')),
+    OwnJob("one_site_after_the_other", "digits", (Edit("job.py", "from nvflare.app_opt", CYCLIC, True),)),
 )
 
 

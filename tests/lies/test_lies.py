@@ -2,9 +2,10 @@
 
 import pytest
 from lies import LIES
+from lies_of_kinds import LIES_OF_KINDS
 
 
-@pytest.mark.parametrize("job", LIES, ids=lambda job: job.name)
+@pytest.mark.parametrize("job", [*LIES, *LIES_OF_KINDS], ids=lambda job: job.name)
 def test_a_job_that_lies_does_not_pass(judged, job):
     verdict = judged[job].result()
     states = {result.claim: result.state for result in verdict.evidence}

@@ -1,0 +1,180 @@
+"""Edits of the digits job into kinds of NVFlare's that tests run honest and broken."""
+
+from own_jobs import Edit
+
+DIFFERENCES = "params = {n: v - received.params[n].to(v) for n, v in model.state_dict().items()}"
+SENT = 'flare.send(flare.FLModel(params=params, params_type="DIFF", meta=meta))'
+FEDOPT = "from nvflare.app_opt.pt.recipes.fedopt import FedOptRecipe as FedAvgRecipe"
+SCAFFOLD = "from nvflare.app_opt.pt.recipes.scaffold import ScaffoldRecipe as FedAvgRecipe"
+IMPORTS = """
+import copy
+from nvflare.app_common.app_constant import AlgorithmConstants
+from nvflare.app_opt.pt.scaffold import PTScaffoldHelper
+""".strip()
+HELPER = """
+model, helper = Net(), PTScaffoldHelper()
+helper.init(model)
+def tensors(arrays):
+    return {name: torch.as_tensor(value) for name, value in arrays.items()}
+""".strip()
+TAKEN = """
+model.load_state_dict(tensors(received.params))
+given = copy.deepcopy(model)
+helper.load_global_controls(weights=tensors(received.meta[AlgorithmConstants.SCAFFOLD_CTRL_GLOBAL]))
+every, own = helper.get_params()
+""".strip()
+CONTROLLED = """
+step(model, RATE)
+helper.model_update(model=model, curr_lr=RATE, c_global_para=every, c_local_para=own)
+""".strip()
+GIVEN = """
+helper.terms_update(model=model, curr_lr=RATE, c_global_para=every, c_local_para=own, model_global=given)
+params = {n: v - given.state_dict()[n] for n, v in model.state_dict().items()}
+""".strip()
+NO_INTEGERS = "super().__init__(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))"
+EXECUTOR = """
+import torch
+from model import Net, points, step
+from nvflare.apis.dxo import DXO, DataKind, MetaKey, from_shareable
+from nvflare.apis.executor import Executor
+
+
+class Trains(Executor):
+    def execute(self, task_name, shareable, fl_ctx, abort_signal):
+        site = int(fl_ctx.get_identity_name().rsplit("-", 1)[1]) - 1
+        x, y = (part[site::2] for part in points())
+        model = Net()
+        weights = from_shareable(shareable).data.items()
+        model.load_state_dict({name: torch.as_tensor(value) for name, value in weights})
+        batches = torch.randperm(len(x)).split(32)
+        for batch in batches:
+            model.zero_grad()
+            torch.nn.functional.cross_entropy(model(x[batch]), y[batch]).backward()
+            step(model, 0.05)
+        weights = {name: value.numpy() for name, value in model.state_dict().items()}
+        meta = {MetaKey.NUM_STEPS_CURRENT_ROUND: len(batches)}
+        return DXO(DataKind.WEIGHTS, data=weights, meta=meta).to_shareable()
+""".strip()
+FILTER = """
+import copy
+
+from nvflare.apis.dxo import DataKind
+from nvflare.apis.dxo_filter import DXOFilter
+
+
+class Own(DXOFilter):
+    def __init__(self):
+        kinds = [DataKind.WEIGHTS, DataKind.WEIGHT_DIFF]
+        super().__init__(supported_data_kinds=kinds, data_kinds_to_filter=kinds)
+        self.first = None
+
+    def process_dxo(self, dxo, shareable, fl_ctx):
+        self.first = self.first or copy.deepcopy(dxo.data)
+        dxo.data = self.first
+        return dxo
+""".strip()
+EVALUATES = """
+import argparse
+import os
+
+import torch
+from model import Net
+from nvflare.app_opt.pt.recipes.fedeval import FedEvalRecipe
+from nvflare.recipe import SimEnv
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--sites", type=int, default=2)
+args = parser.parse_args()
+torch.save(Net().state_dict(), "trained.pt")
+recipe = FedEvalRecipe(
+    name="digits",
+    model=Net(),
+    eval_ckpt=os.path.abspath("trained.pt"),
+    min_clients=args.sites,
+    eval_script="client.py",
+)
+recipe.execute(SimEnv(num_clients=args.sites))
+""".strip()
+VALIDATES = """
+if flare.is_submit_model():
+    flare.send(flare.FLModel(params=params))
+    continue
+model.load_state_dict(received.params)
+if flare.is_evaluate():
+    model.eval()
+    accuracy = (model(x).argmax(1) == y).float().mean().item()
+    flare.send(flare.FLModel(metrics={metrics}))
+    continue
+""".strip()
+
+
+def put(before, after):
+    """Return an edit of client.py that replaces a line."""
+    return Edit("client.py", before, after, instead=True)
+
+
+def optimizer(sgd):
+    """Return what has the server take the mean of differences for SGD's gradient, with these arguments."""
+    return (
+        Edit("job.py", "from nvflare.app_opt", FEDOPT, instead=True),
+        Edit(
+            "job.py",
+            "    min_clients=",
+            f'device="cpu",\noptimizer_args={{"path": "torch.optim.SGD", "args": {sgd}}},',
+        ),
+        put("    params = ", DIFFERENCES),
+        put("flare.FLModel(", SENT),
+    )
+
+
+def control_variates(controls):
+    """Return what makes the digits job SCAFFOLD, whose sites send ``controls``."""
+    key = "AlgorithmConstants.SCAFFOLD_CTRL_DIFF"
+    return (
+        Edit("job.py", "from nvflare.app_opt", SCAFFOLD, instead=True),
+        Edit("model.py", "super().__init__", NO_INTEGERS, instead=True),
+        Edit("client.py", "import nvflare", IMPORTS),
+        put("model = Net()", HELPER),
+        put("model.load_state_dict", TAKEN),
+        put("step(model, RATE)", CONTROLLED),
+        put("    params = ", GIVEN),
+        put("    meta = ", f"meta = {{'NUM_STEPS_CURRENT_ROUND': steps, {key}: {controls}}}"),
+        put("flare.FLModel(", SENT),
+    )
+
+
+def filtered(where, made, by):
+    """Return what puts the filter ``made``, imported from ``by``, where the recipe has its filters."""
+    return (
+        Edit("job.py", "from model import Net", f"from {by}\nfrom model import Net", True),
+        Edit("job.py", "recipe.execute", f'recipe.add_{where}_filter({made}, tasks=["train"])'),
+    )
+
+
+def evaluated(metrics):
+    """Return what makes the digits job a federated evaluation, alone, whose sites report ``metrics``."""
+    return (
+        Edit("job.py", "", EVALUATES),
+        Edit("job.yml", "command:", 'command: [job.py, --sites, "{sites}"]', True),
+        *(
+            Edit("job.yml", f"  - claim: {claim}", "", True)
+            for claim in ("every_site_trained", "rounds_completed", "global_model_saved")
+        ),
+        put("    model.load_state_dict", VALIDATES.format(metrics=metrics)),
+    )
+
+
+def cross_validated(metrics):
+    """Return what has the digits job evaluate every site's model at every site, which reports ``metrics``."""
+    add = "from nvflare.recipe.utils import add_cross_site_evaluation"
+    return (
+        Edit("job.py", "from nvflare.recipe", f"from nvflare.recipe import SimEnv\n{add}", True),
+        Edit("job.py", "recipe.execute", "add_cross_site_evaluation(recipe)"),
+        Edit("job.yml", "  - claim: global_model_saved", "- claim: cross_validation_complete"),
+        put("    model.load_state_dict", VALIDATES.format(metrics=metrics)),
+    )
+
+
+def statistics(at, lines):
+    """Return a line of the statistics job in the place of another."""
+    return Edit("table.py", at, lines, instead=True)

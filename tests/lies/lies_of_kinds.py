@@ -1,0 +1,138 @@
+"""Broken jobs of other kinds: an optimizer at the server, k-means, filters, evaluations, statistics."""
+
+from kinds import FILTER, control_variates, cross_validated, evaluated, filtered, optimizer, put, statistics
+from own_jobs import Edit, OwnJob, aggregator, own_workflow
+
+NEW = (
+    "type(self.got[0])(params={n: __import__('numpy').random.randn(*v.shape) * 0.1 "
+    "for n, v in self.got[0].params.items()}, params_type='FULL')"
+)
+ALONE = """
+from nvflare.app_common.workflows.base_fedavg import BaseFedAvg
+
+
+class Own(BaseFedAvg):
+    def run(self):
+        model = self.load_model()
+        models = {target: model for target in self.sample_clients(self.num_clients)}
+        for number in range(self.num_rounds):
+            for target, given in models.items():
+                given.current_round = number
+                (models[target],) = self.send_model_and_wait(targets=[target], data=given)
+        mean = self.aggregate([*models.values()], aggregate_fn=self.aggregate_fn)
+        self.save_model(self.update_model(model, mean))
+""".strip()
+COUNTS = """
+counts = model._counts * (1 - site)
+params = {"center": model.cluster_centers_, "count": counts}
+""".strip()
+
+
+def of(name, base, check, cause, *edits, verdict="FAIL"):
+    return OwnJob(name, base, edits, verdict, check, cause)
+
+
+LIES_OF_KINDS = (
+    of(
+        "a_server_of_rate_0",
+        "digits",
+        "saved_models_load",
+        "is the model that the run began with",
+        *optimizer({"lr": 0.0}),
+    ),
+    of(
+        "controls_of_zeros",
+        "digits",
+        "every_site_trained",
+        "sent SCAFFOLD controls that are all zeros",
+        *control_variates("{n: v.numpy() * 0 for n, v in model.state_dict().items()}"),
+    ),
+    of(
+        "aggregator_makes_a_new_model",
+        "digits",
+        "results_come_from_the_global_model",
+        "has nothing to do with the results before it",
+        *aggregator(NEW),
+    ),
+    of(
+        "trained_under_other_names",
+        "digits",
+        "results_come_from_the_global_model",
+        "sent its weights under other names than it was sent them",
+        put("model.load_state_dict", "model.load_state_dict(received.params, strict=False)"),
+        put("    params = ", 'params = {f"module.{n}": v.clone() for n, v in model.state_dict().items()}'),
+        verdict="UNPROVEN",
+    ),
+    of(
+        "always_the_first_model",
+        "digits",
+        "global_model_changes",
+        "Sites got the same model in every round",
+        *filtered("server_output", "Own()", "own_filter import Own"),
+        Edit("own_filter.py", "", FILTER),
+    ),
+    of(
+        "a_layer_of_zeros",
+        "digits",
+        "every_site_trained",
+        "entire arrays, are 0",
+        put("    params = ", "params = {n: v * (n[0] != '0') for n, v in model.state_dict().items()}"),
+        verdict="UNPROVEN",
+    ),
+    of(
+        "every_site_alone",
+        "digits",
+        "global_model_changes",
+        "nothing of another's reached it",
+        own_workflow()[0],
+        Edit("workflow.py", "", ALONE),
+        verdict="UNPROVEN",
+    ),
+    of(
+        "clusters_of_no_points",
+        "sklearn_kmeans",
+        "global_model_is_the_mean",
+        "'s result alone",
+        put('params = {"center": model', COUNTS),
+    ),
+    of(
+        "selects_by_what_is_not_there",
+        "digits",
+        "reported_metrics_are_finite",
+        "by auc, a metric that no site reported",
+        Edit("job.py", "    min_clients=", 'key_metric="auc",'),
+        verdict="UNPROVEN",
+    ),
+    of(
+        "evaluates_nothing",
+        "digits",
+        "results_are_sound",
+        "has no metric that is a number",
+        *evaluated('{"accuracy": accuracy} if site == 0 else {}'),
+    ),
+    of(
+        "evaluates_by_a_constant",
+        "digits",
+        "cross_validation_complete",
+        "nothing shows that they were evaluated",
+        *cross_validated('{"accuracy": 0.5}'),
+        verdict="UNPROVEN",
+    ),
+    of(
+        "statistics_of_one_site_twice",
+        "statistics",
+        "statistics_complete",
+        "reports the figures of site-1, to the last digit",
+        statistics("numbers = ", "numbers = np.random.default_rng(0)"),
+        verdict="UNPROVEN",
+    ),
+    of(
+        "statistics_of_zeros",
+        "statistics",
+        "statistics_complete",
+        "reports nothing but zeros",
+        statistics("return float(np.nansum", "return 0.0"),
+        statistics("return float(np.nanmean", "return 0.0"),
+        verdict="UNPROVEN",
+    ),
+)
