@@ -120,9 +120,9 @@ known before that set. Today's code was chosen on the half that was looked at.
 | signs | of 631 logs looked at since: right, wrong, silent | of 264 held back |
 |---|---|---|
 | 0 | 68 %, 8 %, 24 % | 67 %, 11 %, 22 % |
-| 1 | 80 %, 10 %, 10 % | 75 %, 14 %, 11 % |
+| 1 | 80 %, 10 %, 10 % | 76 %, 14 %, 11 % |
 | 2 | 82 %, 11 %, 7 % | 78 %, 16 %, 6 % |
-| any | 83 %, 16 %, 1 % | 79 %, 19 %, 2 % |
+| any | 83 %, 16 %, 1 % | 80 %, 19 %, 2 % |
 
 No number of signs gives 85 % right and 4 % wrong: even without any sign, one answer in eight is wrong.
 Rekindle allows one sign. Allowing none would lose about ten right answers in a hundred to avoid two or
