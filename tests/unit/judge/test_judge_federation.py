@@ -146,6 +146,13 @@ def test_a_run_that_may_go_on_without_a_site_passes_and_names_it(lost):
     assert message == "3 of 3 rounds aggregated from at least 2 of 3 sites."
 
 
+def test_nothing_is_asked_of_a_site_that_left_with_its_host(lost):
+    shutil.rmtree(lost / "two")
+    (lost / "samples-two.jsonl").unlink()
+    verdict = judge(lost)
+    assert verdict.verdict == "PASS", verdict.cause
+
+
 def test_a_run_that_needs_all_sites_fails_without_one(lost):
     replaced("spec.json", '"min_sites": 2', '"min_sites": 3')(lost)
     verdict = judge(lost)

@@ -34,7 +34,7 @@ def every_site_worked(run: Run) -> Iterator[Result]:
 
     Of a site whose client launches its trainers, those alone count.
     """
-    done = last_results(run)
+    done = {site: last for site, last in last_results(run).items() if site not in run.lost}
     if not done or not any(line.event.worked for line in run.samples):
         what = "sample has the CPU time of a site" if done else "site sent a recorded result"
         yield unknown(f"No {what}.")
