@@ -127,7 +127,7 @@ def loss_falls(run: Run) -> Result:
     falls = []
     for name, rank in run.ranks:
         same = [loss for line in run.rounds(name, rank) for loss in line.event.losses]
-        if len(same) > 1 and len({*same}) == 1:
+        if len(same) > 1 and len({*same}) == 1 and same[0] is not None:
             return fails(f"The loss of {name} rank {rank} is {same[0]} in all of {len(same)} epochs.")
     for site in run.spec.sites:
         lines = run.rounds(site.name, 0)
