@@ -1,6 +1,6 @@
 """Edits of the digits job into kinds of NVFlare's that tests run honest and broken."""
 
-from own_jobs import Edit
+from own_jobs import Edit, client
 
 DIFFERENCES = "params = {n: v - received.params[n].to(v) for n, v in model.state_dict().items()}"
 SENT = 'flare.send(flare.FLModel(params=params, params_type="DIFF", meta=meta))'
@@ -108,11 +108,6 @@ if flare.is_evaluate():
 """.strip()
 
 
-def put(before, after):
-    """Return an edit of client.py that replaces a line."""
-    return Edit("client.py", before, after, instead=True)
-
-
 def optimizer(sgd):
     """Return what has the server take the mean of differences for SGD's gradient, with these arguments."""
     return (
@@ -122,8 +117,8 @@ def optimizer(sgd):
             "    min_clients=",
             f'device="cpu",\noptimizer_args={{"path": "torch.optim.SGD", "args": {sgd}}},',
         ),
-        put("    params = ", DIFFERENCES),
-        put("flare.FLModel(", SENT),
+        client("    params = ", DIFFERENCES),
+        client("flare.FLModel(", SENT),
     )
 
 
@@ -134,12 +129,12 @@ def control_variates(controls):
         Edit("job.py", "from nvflare.app_opt", SCAFFOLD, instead=True),
         Edit("model.py", "super().__init__", NO_INTEGERS, instead=True),
         Edit("client.py", "import nvflare", IMPORTS),
-        put("model = Net()", HELPER),
-        put("model.load_state_dict", TAKEN),
-        put("step(model, RATE)", CONTROLLED),
-        put("    params = ", GIVEN),
-        put("    meta = ", f"meta = {{'NUM_STEPS_CURRENT_ROUND': steps, {key}: {controls}}}"),
-        put("flare.FLModel(", SENT),
+        client("model = Net()", HELPER),
+        client("model.load_state_dict", TAKEN),
+        client("step(model, RATE)", CONTROLLED),
+        client("    params = ", GIVEN),
+        client("    meta = ", f"meta = {{'NUM_STEPS_CURRENT_ROUND': steps, {key}: {controls}}}"),
+        client("flare.FLModel(", SENT),
     )
 
 
@@ -160,7 +155,7 @@ def evaluated(metrics):
             Edit("job.yml", f"  - claim: {claim}", "", True)
             for claim in ("every_site_trained", "rounds_completed", "global_model_saved")
         ),
-        put("    model.load_state_dict", VALIDATES.format(metrics=metrics)),
+        client("    model.load_state_dict", VALIDATES.format(metrics=metrics)),
     )
 
 
@@ -171,7 +166,7 @@ def cross_validated(metrics):
         Edit("job.py", "from nvflare.recipe", f"from nvflare.recipe import SimEnv\n{add}", True),
         Edit("job.py", "recipe.execute", "add_cross_site_evaluation(recipe)"),
         Edit("job.yml", "  - claim: global_model_saved", "- claim: cross_validation_complete"),
-        put("    model.load_state_dict", VALIDATES.format(metrics=metrics)),
+        client("    model.load_state_dict", VALIDATES.format(metrics=metrics)),
     )
 
 

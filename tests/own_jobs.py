@@ -42,6 +42,11 @@ class Edit:
         path.write_text("".join(lines))
 
 
+def client(at, lines, instead=True):
+    """Return an edit of client.py, which replaces a line unless told to stand before it."""
+    return Edit("client.py", at, lines, instead)
+
+
 AGGREGATOR = """
 from nvflare.app_common.aggregators.model_aggregator import ModelAggregator
 

@@ -11,9 +11,8 @@ from kinds import (
     evaluated,
     filtered,
     optimizer,
-    put,
 )
-from own_jobs import JOB_OF_CLASSES, Edit, OwnJob, aggregator, own_workflow, swarm
+from own_jobs import JOB_OF_CLASSES, Edit, OwnJob, aggregator, client, own_workflow, swarm
 
 AVERAGE = (
     "type(self.got[0])(params={n: sum(model.params[n] for model in self.got) / len(self.got) "
@@ -126,7 +125,7 @@ JOBS = (
         "digits",
         (
             Edit("job.py", "    min_clients=", 'exclude_vars="running_|num_batches",'),
-            put("model.load_state_dict", "model.load_state_dict(received.params, strict=False)"),
+            client("model.load_state_dict", "model.load_state_dict(received.params, strict=False)"),
         ),
     ),
     OwnJob("control_variates", "digits", control_variates("helper.get_delta_controls()")),
@@ -136,16 +135,16 @@ JOBS = (
         "digits",
         (
             Edit("job.py", "    min_clients=args.sites", "    min_clients=2,", instead=True),
-            put("    params = ", HALF),
+            client("    params = ", HALF),
         ),
         fields=(("sites", 3), ("rounds", 8)),
     ),
     OwnJob("one_site", "digits", fields=(("sites", 1),)),
     OwnJob("one_round", "digits", fields=(("rounds", 1),)),
-    OwnJob("small_steps", "digits", (put("RATE = ", "RATE = 1e-5"),)),
-    OwnJob("long_rounds", "digits", (put("for _ in range(2)", "for _ in range(60):"),)),
+    OwnJob("small_steps", "digits", (client("RATE = ", "RATE = 1e-5"),)),
+    OwnJob("long_rounds", "digits", (client("for _ in range(2)", "for _ in range(60):"),)),
     OwnJob("sizes_8_to_1429", "digits", (Edit("client.py", "model = Net()", EIGHT),)),
-    OwnJob("differences", "digits", (put("    params = ", DIFFERENCES), put("flare.FLModel(", SENT))),
+    OwnJob("differences", "digits", (client("    params = ", DIFFERENCES), client("flare.FLModel(", SENT))),
     OwnJob("its_own_aggregator", "digits", aggregator(AVERAGE)),
     OwnJob("an_optimizer_at_the_server", "digits", optimizer({"lr": 1.0, "momentum": 0.6})),
     OwnJob(
@@ -156,8 +155,8 @@ JOBS = (
         "digits",
         (
             Edit("model.py", "super().__init__", NO_INTEGERS, True),
-            put("    params = ", DIFFERENCES),
-            put("flare.FLModel(", SENT),
+            client("    params = ", DIFFERENCES),
+            client("flare.FLModel(", SENT),
             *filtered("client_output", "SVTPrivacy()", "nvflare.app_common.filters import SVTPrivacy"),
         ),
     ),

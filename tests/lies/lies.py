@@ -1,14 +1,10 @@
 """Ways in which a user's job is broken and ends as if it had trained: verdict, and the check that sees it."""
 
-from own_jobs import AGGREGATOR, LAST, Edit, OwnJob, aggregator, own_workflow, swarm
+from own_jobs import AGGREGATOR, LAST, Edit, OwnJob, aggregator, client, own_workflow, swarm
 
 
 def digits(name, check, cause, *edits, verdict="FAIL", **fields):
     return OwnJob(name, "digits", edits, verdict, check, cause, tuple(fields.items()))
-
-
-def client(at, lines, instead=True):
-    return Edit("client.py", at, lines, instead)
 
 
 SWALLOWED = """

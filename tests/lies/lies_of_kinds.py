@@ -1,7 +1,7 @@
 """Broken jobs of other kinds: an optimizer at the server, k-means, filters, evaluations, statistics."""
 
-from kinds import FILTER, control_variates, cross_validated, evaluated, filtered, optimizer, put, statistics
-from own_jobs import Edit, OwnJob, aggregator, own_workflow
+from kinds import FILTER, control_variates, cross_validated, evaluated, filtered, optimizer, statistics
+from own_jobs import Edit, OwnJob, aggregator, client, own_workflow
 
 NEW = (
     "type(self.got[0])(params={n: __import__('numpy').random.randn(*v.shape) * 0.1 "
@@ -59,8 +59,8 @@ LIES_OF_KINDS = (
         "digits",
         "results_come_from_the_global_model",
         "sent its weights under other names than it was sent them",
-        put("model.load_state_dict", "model.load_state_dict(received.params, strict=False)"),
-        put("    params = ", 'params = {f"module.{n}": v.clone() for n, v in model.state_dict().items()}'),
+        client("model.load_state_dict", "model.load_state_dict(received.params, strict=False)"),
+        client("    params = ", 'params = {f"module.{n}": v.clone() for n, v in model.state_dict().items()}'),
         verdict="UNPROVEN",
     ),
     of(
@@ -76,7 +76,7 @@ LIES_OF_KINDS = (
         "digits",
         "every_site_trained",
         "entire arrays, are 0",
-        put("    params = ", "params = {n: v * (n[0] != '0') for n, v in model.state_dict().items()}"),
+        client("    params = ", "params = {n: v * (n[0] != '0') for n, v in model.state_dict().items()}"),
         verdict="UNPROVEN",
     ),
     of(
@@ -93,7 +93,7 @@ LIES_OF_KINDS = (
         "sklearn_kmeans",
         "global_model_is_the_mean",
         "'s result alone",
-        put('params = {"center": model', COUNTS),
+        client('params = {"center": model', COUNTS),
     ),
     of(
         "selects_by_what_is_not_there",

@@ -180,7 +180,7 @@ class TaskEvent(Event, kw_only=True, frozen=True, tag="task"):
     relative: Number | None = None
     """L2 of its trainable parameters by that of those that the site was sent; None where they were all 0."""
     blank: Integer = 0
-    """Numbers of arrays that are all 0 where those that the site was sent were not."""
+    """Number of values in arrays that are all 0 where those that the site was sent were not."""
     weight: Number | None = None
     """Its weight in the aggregation: the site's training steps; None if not reported."""
     names: Digest | None = None

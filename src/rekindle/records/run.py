@@ -155,11 +155,6 @@ class RunSpec(Record, kw_only=True, frozen=True):
         """Whether its sites are hosts of a federation."""
         return any(site.node for site in self.sites)
 
-    @property
-    def by_srun(self) -> bool:
-        """Whether SLURM starts the ranks of each site, on its nodes, so that they descend from no client."""
-        return bool(self.nodes) and not self.federated
-
     def member_host(self, name: str) -> str | None:
         """Return the host of a federation's server or site; None on one host, and of others."""
         hosts = {site.name: site.node for site in self.sites}

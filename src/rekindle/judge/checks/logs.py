@@ -109,6 +109,12 @@ def logs_are_whole(run: Run) -> Iterator[Result]:
         for before, after in pairwise(records):
             if after.time < before.time - _BACKWARDS_S:
                 yield unknown(f"The times of {name}'s log go backwards.", after.at)
+    if not _repeated(run):
+        yield unknown("job.log does not repeat the server's log up to its end.")
+
+
+def _repeated(run: Run) -> bool:
+    """Whether job.log repeats the server's log up to its end, or owes nothing of it."""
     printed = set(_printed(run))
     repeats = [
         ((record.logger, record.level), (record.match[1], record.message)) for record in run.records(SERVER)
@@ -116,8 +122,7 @@ def logs_are_whole(run: Run) -> Iterator[Result]:
     shown = {kind for kind, line in repeats if line in printed}
     final = [line for kind, line in repeats if kind in shown][-_SHOWN:]
     owed = run.kind == "ours" and any(line.strip() for line in run.job_log)
-    if (final or owed) and printed.isdisjoint(final):
-        yield unknown("job.log does not repeat the server's log up to its end.")
+    return not (final or owed) or not printed.isdisjoint(final)
 
 
 def _printed(run: Run) -> Iterator[tuple[str, str]]:

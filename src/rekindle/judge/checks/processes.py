@@ -24,7 +24,8 @@ class _Used(NamedTuple):
 
 
 def _unseen(run: Run) -> str | None:
-    listed = any(line.event.worked for line in run.samples) and not run.spec.by_srun
+    srun = run.spec.nodes and not run.spec.federated  # SLURM's daemons start ranks, which no client has then
+    listed = any(line.event.worked for line in run.samples) and not srun
     return None if listed or run.kind == "example" else "Samples do not list the processes of ranks."
 
 

@@ -42,14 +42,9 @@ def runs_as_described(run: Run) -> Result:
 def sites_had_the_servers_tasks(run: Run) -> Iterator[Result]:
     """Each site has the tasks that the server gave it, in that order and time, and sent a result of each."""
     given: dict[str, list[str]] = {}
-    when: dict[str, list[float]] = {}
-    for record in run.records(SERVER):
-        for pattern in (GIVEN, CAME):
-            if match := pattern.search(record.message):
-                when.setdefault(match[3], []).append(record.time - run.zone(SERVER))
-                if pattern is GIVEN:
-                    given.setdefault(match[1], []).append(f"{match[2]} {match[3]}")
-    slack = SLACK_S + run.slack_s
+    for line in run.find(SERVER, GIVEN.pattern):
+        given.setdefault(line.match[1], []).append(f"{line.match[2]} {line.match[3]}")
+    when, slack = _times_of_tasks(run), SLACK_S + run.slack_s
     for site in run.spec.sites:
         records, zone = run.records(site.name), run.zone(site.name)
         steps = [(kind, match, record) for record in records for kind, match in _steps(record.message)]
@@ -68,6 +63,16 @@ def sites_had_the_servers_tasks(run: Run) -> Iterator[Result]:
             yield unknown(f"{site.name} did not send one result for each of its tasks.")
         if not any(kind == "ended" for kind, *_ in steps):
             yield unknown(f"The server did not ask {site.name} to end.")
+
+
+def _times_of_tasks(run: Run) -> dict[str, list[float]]:
+    """Return by task's id when the server gave it and got its results, seconds since the epoch."""
+    times: dict[str, list[float]] = {}
+    zone = run.zone(SERVER)
+    for record in run.records(SERVER):
+        if match := GIVEN.search(record.message) or CAME.search(record.message):
+            times.setdefault(match[3], []).append(record.time - zone)
+    return times
 
 
 def _steps(message: str) -> Iterator[tuple[str, re.Match[str]]]:

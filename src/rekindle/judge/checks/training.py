@@ -159,9 +159,14 @@ def metrics_in_their_range(run: Run) -> Iterator[Result]:
                 )
             elif not low <= value <= high:
                 yield unknown(f"{who} reported {name} {value:g}, not between {low:g} and {high:g}.", at)
-    for told in run.job_log:
-        if told.startswith(_FINAL) and run.final and _parsed(told) != run.final.event.metrics:
-            yield unknown(f"job.py recorded other metrics than it printed: {told[:200]}.", run.final)
+    yield from _contradicted(run)
+
+
+def _contradicted(run: Run) -> Iterator[Result]:
+    """Yield each metric that job.py printed, or the server logged, and that the evidence does not have."""
+    for line in run.job_log:
+        if line.startswith(_FINAL) and run.final and _parsed(line) != run.final.event.metrics:
+            yield unknown(f"job.py recorded other metrics than it printed: {line[:200]}.", run.final)
     reported = {
         site.name: {
             abs(value or 0) for line in run.rounds(site.name, 0) for value in line.event.metrics.values()
