@@ -82,7 +82,7 @@ class ActionModule(Action):
 
     def _passed(self, args: dict[str, Any], run: str, nonce: str) -> bool:
         """Whether a run that was sent before has passed by its host, which would start nothing."""
-        command = asked.command_of(args["python"], args["payload"], "rekindle.driver", "passed", run, nonce)
+        command = asked.command_of(args["python"], args["payload"], "rekindle.driver.passed", run, nonce)
         return clock.last_line(self._low_level_execute_command(command)) == "passed"
 
 

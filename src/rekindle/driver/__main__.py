@@ -1,9 +1,8 @@
-"""``python -m rekindle.driver start|restart|passed|cancel|supervise|watch|autopsy RUN_DIR``, on the host.
+"""``python -m rekindle.driver start|restart|cancel|supervise|watch|autopsy RUN_DIR``, on the host.
 
 ``start`` reads a RunSpec from standard input, makes the run's folder, leaves a supervisor behind that
 is detached from this session, or queues one where SLURM gives nodes, and prints ``started``. Called again for
 the same run it starts nothing and prints nothing.
-``passed RUN_DIR NONCE`` prints ``passed`` if ``start`` with that nonce would find nothing to do.
 ``cancel`` takes a run that waits for other hosts out of SLURM's queue, or off its nodes.
 ``watch`` is what the supervisor starts on each further node of a run, and ``autopsy`` if it has to end it.
 """
@@ -17,15 +16,15 @@ from pathlib import Path
 
 from rekindle.host import batch, detached, folders, own, slurm
 from rekindle.host.leftovers import BUILDER, running
-from rekindle.host.look import held
 from rekindle.host.payload import extract_job
 from rekindle.host.variables import for_jobs
 from rekindle.records import RecordError, RunSpec, decode, to_builtins, write
-from rekindle.records.folders import ended_in, progress_in, spec_in, verdict_in
+from rekindle.records.folders import progress_in, spec_in
 
 from .autopsy import autopsy
 from .guard import guarded
 from .nodes import members, watch
+from .passed import passed_after_s
 from .processes import end_all
 from .supervise import supervise
 
@@ -51,8 +50,8 @@ def start(run_dir: Path, *, again: bool = False) -> bool:
     with detached.locked(run_dir / folders.DRIVER_LOCK) as lock:
         if lock is None or slurm.queued(run_dir):
             return False
-        if not again and (passed := _passed(run_dir, spec.nonce)) is not None:
-            _record_end(run_dir, passed)
+        if not again and (after_s := passed_after_s(run_dir, spec.nonce)) is not None:
+            _record_end(run_dir, after_s)
             return False
         if others := [name for name in running(root) if name not in {run_dir.name, BUILDER}]:
             raise BusyError(
@@ -74,28 +73,6 @@ def start(run_dir: Path, *, again: bool = False) -> bool:
         else:
             detached.start(command, lock, run_dir / folders.DRIVER_LOG, environ)
     return True
-
-
-def passed(run_dir: Path, nonce: str) -> bool:
-    """Whether the run has passed under that nonce, and nothing of it goes on or is to be recorded."""
-    try:
-        ended = progress_in(run_dir).state == "ended"
-    except RecordError:
-        return False
-    goes_on = held(run_dir / folders.DRIVER_LOCK) or slurm.queued(run_dir)
-    return ended and not goes_on and _passed(run_dir, nonce) is not None
-
-
-def _passed(run_dir: Path, nonce: str) -> float | None:
-    """Return the seconds of a run under that nonce that has passed; of a participant's, that ended well."""
-    with suppress(RecordError):
-        spec = spec_in(run_dir)
-        if spec.nonce == nonce and spec.participant:
-            ended = ended_in(run_dir)
-            return ended.duration_s if (ended.reason, ended.exit_status) == ("finished", 0) else None
-        verdict = verdict_in(run_dir)
-        return (verdict.duration_s or 0) if verdict.verdict == "PASS" and spec.nonce == nonce else None
-    return None
 
 
 def _record_end(run_dir: Path, duration_s: float) -> None:
@@ -122,8 +99,6 @@ def main() -> int:
                 print("started")
         except (BusyError, batch.SlurmError) as error:
             sys.exit(str(error))
-    elif verb == "passed":
-        print("passed" if passed(run_dir, sys.argv[3]) else "")
     elif verb == "cancel":
         slurm.cancel(run_dir)
     elif verb == "supervise":

@@ -78,7 +78,7 @@ def pack(run_dir: Path, target: Path) -> Packed:
     packed = Packed({}, {}, [])
     made: set[PurePosixPath] = set()
     total = 0
-    with tarfile.open(target, "w:gz", format=tarfile.GNU_FORMAT) as archive:
+    with tarfile.open(target, "w:gz", format=tarfile.GNU_FORMAT, compresslevel=6) as archive:
         for late, _, name in sorted(_candidates(run_dir, packed)):
             new = set(PurePosixPath(name).parents) - made
             try:

@@ -33,7 +33,7 @@ def test_a_host_on_which_it_has_passed_is_asked_and_believed_only_of_a_run_that_
     asked, says = [], ["passed"]
 
     def execute(command):
-        asked.append("passed" if " rekindle.driver passed " in command else "time")
+        asked.append("passed" if " rekindle.driver.passed " in command else "time")
         said = time.time() if asked[-1] == "time" else says[0]
         return {"rc": 0, "stdout": f"Welcome\n{said}\n", "stderr": ""}
 

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import runpy
 import subprocess
 import sys
 from functools import partial
@@ -10,7 +11,6 @@ import msgspec
 import pytest
 from test_driver import STUBBORN, _assert_gone, _pid, _start, _supervisor, _wait_for, _wait_for_end
 
-from rekindle.driver import __main__ as driver
 from rekindle.records import Ended, Participant, Progress, RunSpec, VerdictRecord, read, write
 
 
@@ -42,11 +42,11 @@ def test_what_runs_or_has_passed_is_not_started_again(tmp_path):
 
 @pytest.fixture
 def says_passed(monkeypatch, capsys):
-    """Return whether the verb ``passed`` says so of a run."""
+    """Return whether ``rekindle.driver.passed`` says so of a run."""
 
     def ask(run, nonce="of this run"):
-        monkeypatch.setattr(sys, "argv", ["driver", "passed", str(run), nonce])
-        assert driver.main() == 0
+        monkeypatch.setattr(sys, "argv", ["passed", str(run), nonce])
+        runpy.run_module("rekindle.driver.passed", run_name="__main__")
         return {"passed\n": True, "\n": False}[capsys.readouterr().out]
 
     return ask
