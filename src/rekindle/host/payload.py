@@ -1,4 +1,4 @@
-"""What is sent to a host: this package and the jobs, in one zip file that Python imports from.
+"""What is sent to a host: this package without its locks, and the jobs, in a zip file that Python imports from.
 
 From a git checkout only tracked files are sent. The file's name has the digest of its content.
 """
@@ -30,7 +30,7 @@ def packed(jobs: Path, others: Mapping[str, Path] = MappingProxyType({})) -> byt
     content = BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for root, prefix, names in (
-            (PACKAGE, "rekindle", _own(PACKAGE, [*_every(PACKAGE)])),
+            (PACKAGE, "rekindle", _own(PACKAGE, _sent())),
             (jobs, _JOBS, travelling(jobs)),
             *((code, f"{_JOBS}/{name}", travelling(code)) for name, code in sorted(others.items())),
         ):
@@ -39,6 +39,11 @@ def packed(jobs: Path, others: Mapping[str, Path] = MappingProxyType({})) -> byt
                 entry.compress_type = zipfile.ZIP_DEFLATED
                 archive.writestr(entry, (root / name).read_bytes())
     return content.getvalue()
+
+
+def _sent() -> list[str]:
+    """Return the files of this package that hosts need; they get the text of each lock in its specification."""
+    return [name for name in _every(PACKAGE) if not name.startswith("locks/")]
 
 
 def written(data: bytes, folder: Path) -> Path:

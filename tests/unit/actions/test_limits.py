@@ -101,7 +101,7 @@ def test_a_task_on_a_host_that_hangs_is_given_up_and_so_is_its_cleanup(tmp_path)
             *("ansible-playbook", tmp_path / "play.yml", "-i", "here,", "-e", variables),
             *("-e", "ansible_connection=local ansible_python_interpreter=/usr/bin/python3"),
         ],
-        cwd=REPOSITORY,
+        cwd=tmp_path,
         env={**os.environ, **OWN_PLAYBOOK, "PYTHONPATH": str(tmp_path)},
         stdout=subprocess.PIPE,
         text=True,
