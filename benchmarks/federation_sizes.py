@@ -1,4 +1,4 @@
-"""Seconds that a round's transfers take in a large federation, on paper, as Rekindle foretells them.
+"""Seconds that a round's transfers take in a large federation, on paper, as Rekindle predicts them.
 
     .venv/bin/python benchmarks/federation_sizes.py
 

@@ -7,7 +7,7 @@ connections, as a user's first is; medians of three. CPU is of the controller's 
 system, as the kernel counts them for a process and all that it waited for; the seconds are also the hosts',
 which share this machine.
 
-Only one host is prepared in earnest. The others begin with what is on its disk, and have its run under the
+Only one host is really prepared. The others begin with what is on its disk, and have its run under the
 name that the run of the same job would have there: the figures are about cost and prove nothing about hosts.
 """
 

@@ -151,7 +151,7 @@ def main() -> int:
         from_wheel(path, builds)
     stale = [name for name in names if before[name] != _text(data[name])]
     for name in stale:
-        print(f"{name}.json {'differs from the builds' if args.check else 'is written anew'}")
+        print(f"{name}.json {'differs from the builds' if args.check else 'is rewritten'}")
         if not args.check:
             (CATALOGUE / f"{name}.json").write_text(_text(data[name]), encoding="utf-8")
     return 1 if args.check and stale else 0

@@ -1,4 +1,4 @@
-"""Write docs/evidence/ anew: the recorded runs in short form, judged again from their files.
+"""Rewrite docs/evidence/: the recorded runs in short form, judged again from their files.
 
 .venv/bin/python scripts/write_evidence.py
 """

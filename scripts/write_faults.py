@@ -1,4 +1,4 @@
-"""Write docs/faults.md anew from results/faults.json, which `make faults` leaves.
+"""Rewrite docs/faults.md from results/faults.json, which `make faults` leaves.
 
 .venv/bin/python scripts/write_faults.py
 """

@@ -1,4 +1,4 @@
-"""Write docs/results.schema.json, the JSON schema of results.json, anew from its records.
+"""Write docs/results.schema.json, the JSON schema of results.json, from its records.
 
 .venv/bin/python scripts/write_schema.py
 """

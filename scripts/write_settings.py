@@ -1,4 +1,4 @@
-"""Write docs/settings.md and the README of each role anew from the roles' argument specifications.
+"""Write docs/settings.md and the README of each role from the roles' argument specifications.
 
 .venv/bin/python scripts/write_settings.py
 """

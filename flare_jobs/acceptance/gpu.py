@@ -19,7 +19,7 @@ kind, and of each figure after that."""
 _COPY = 2 << 30
 _PINNED = 512 << 20
 _SPARE = 0.05
-"""Of free memory, left to whoever else needs some while it is tested."""
+"""Of free memory, left to others that need some while it is tested."""
 _PATTERNS = (0x5555555555555555, -0x5555555555555556)
 _STEP_S = 5.0
 """Between two figures of a burn."""

@@ -155,7 +155,7 @@ def _refuse(folder: Path, verdict: records.VerdictRecord) -> None:
 
 
 def _forget(verdict: Path, nonce: str) -> None:
-    """Set aside a run that did not pass, as the job starts anew and may end without another verdict."""
+    """Set aside a run that did not pass, as the job starts again and may end without another verdict."""
     try:
         passed = records.read(verdict, records.VerdictRecord).verdict == "PASS"
     except records.RecordError:

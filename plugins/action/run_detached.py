@@ -149,5 +149,5 @@ def _killed(what: str, last: Progress | None, path: str) -> Failed:
     return Failed(
         f"{what} was killed before it could record its end, by a reboot, for lack of memory or by hand "
         f"({seen}).",
-        f"run the play again, which starts it anew; if it dies again, see the logs by {path}.",
+        f"run the play again, which starts it again; if it dies again, see the logs by {path}.",
     )

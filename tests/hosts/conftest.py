@@ -80,7 +80,7 @@ def cluster(named):
 
 @pytest.fixture(scope="session")
 def on_slurm(cluster, tmp_path_factory):
-    """Return a run of site.yml there, in the midst of whose first job SLURM's controller started anew.
+    """Return a run of site.yml there, during whose first job SLURM's controller restarted.
 
     That job has two sites of two ranks a node. The others are small, as they take two cores long enough.
     """

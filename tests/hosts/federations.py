@@ -39,7 +39,7 @@ def kill(lab, host, module):
 
 
 class Going:
-    """federate.yml, in the midst of whose job something happens."""
+    """federate.yml, during whose job something happens."""
 
     def __init__(self, lab, shop, folder):
         self.lab, self._shop = lab, shop

@@ -32,7 +32,7 @@ def in_mid_run(cluster, playbook, results, act, *more, cwd=REPOSITORY):
 
 
 def _trains(cluster, since):
-    """Whether a run of pt_ddp has told ``since`` that it trains; one that was killed does for ever."""
+    """Whether a run of pt_ddp has told ``since`` that it trains; one that was killed does forever."""
     for path in cluster.shared.glob("rekindle/runs/pt_ddp-*/progress.json"):
         try:
             answer, progress = path.stat().st_mtime, read(path, Progress)
@@ -44,7 +44,7 @@ def _trains(cluster, since):
 
 
 def built(site, folder):
-    """Return results in ``folder`` from which pt_ddp can be validated anew, where ``site`` built for it."""
+    """Return results in ``folder`` from which pt_ddp can be validated again, where ``site`` built for it."""
     shutil.copytree(site.results, folder)
     for job in ("pt_ddp", "lightning_ddp", "llm_sft"):
         shutil.rmtree(folder / "login" / job)

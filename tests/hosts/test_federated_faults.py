@@ -1,4 +1,4 @@
-"""What can happen to the processes of a federation in the midst of a job."""
+"""What can happen to the processes of a federation during a job."""
 
 import pytest
 from federations import HOSTS, LISTENS, SERVER, kill, root, verdict_in

@@ -1,4 +1,4 @@
-"""What can happen to hosts and links of a federation: before anything starts, and in the midst of a job."""
+"""What can happen to hosts and links of a federation: before anything starts, and during a job."""
 
 import json
 import re
@@ -66,7 +66,7 @@ def test_a_site_with_a_foreign_kit_is_refused_before_anything_starts(proven, mem
 
 
 def test_a_clock_that_is_an_hour_off_is_refused_before_anything_starts(proven, members, shop, tmp_path):
-    """NVFlare 2.9's client of a site that is behind waits for ever, with no word in any log."""
+    """NVFlare 2.9's client of a site that is behind waits forever, with no word in any log."""
     set_clock(members.hosts["one"], 3600)
     set_clock(members.hosts["two"], -3600)
     try:

@@ -21,7 +21,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def pytest_addoption(parser):
-    parser.addoption("--write-golden", action="store_true", help="write tests/golden anew; without -n")
+    parser.addoption("--write-golden", action="store_true", help="rewrite tests/golden; without -n")
 
 
 @pytest.fixture

@@ -35,15 +35,15 @@ log is quoted for a shell.
 
 ## How often it is right
 
-The logs of `tests/unit/doctor/field/` are failures in the words of many tools, written anew and labelled
-before the doctor read them; whoever wrote the catalogue also wrote these logs. `make doctor` writes this
+The logs of `tests/unit/doctor/field/` are failures in the words of many tools, rewritten and labelled
+before the doctor read them; the authors of the catalogue also wrote these logs. `make doctor` writes this
 table. When a set was new, right were 24 of 30, 20 of 30, 45 of 64, 28 of 45, 24 of 38, 21 of 30 and 22 of
 24 (second to eighth set), 53 of 79, 39 of 46, 27 of 40, 19 of 30, 36 of 49 and 37 of 46 (ninth to
 fourteenth), 21 of 34 (fifteenth), 85 of 124 (sixteenth, 23 wrong), 57 of 68 (seventeenth, 6 wrong), 60 of
 78 (eighteenth, 11 wrong), 31 of 40 (nineteenth, 6 wrong), 23 of 30 (twentieth, 5 wrong, each with the
 right cause and the wrong layer) and 25 of 34 (twenty-first, 2 wrong). One half of the first, fourth,
-fifth, sixth, ninth, sixteenth, seventeenth, eighteenth and twenty-first set is held back from whoever
-changes the doctor; all others were looked at. An answer in doubt counts as silent.
+fifth, sixth, ninth, sixteenth, seventeenth, eighteenth and twenty-first set is held back from
+its authors; all others were looked at. An answer in doubt counts as silent.
 
 | layer | failures | right | wrong | silent |
 |---|---|---|---|---|
@@ -113,7 +113,7 @@ With the number of signs that a cause may have (`DOUBTS` in `typed.py`), the doc
 |---|---|---|---|---|---|
 {curve}
 
-Both halves flatter: one was used to change the doctor, the other taught whoever changed it.
+Both halves flatter: one was used to change the doctor, the other taught its authors.
 `benchmarks/doctor.py` measures answers to logs that nobody had seen: it diagnoses each set with what was
 known before that set. Today's code was chosen on the half that was looked at.
 

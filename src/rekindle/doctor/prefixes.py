@@ -13,7 +13,7 @@ _NESTED = 4
 _SEEN = 1 << 16
 """Characters of a text, at its end, by which its prefix is known."""
 _SHARE, _FEW = 0.9, 2
-"""Of the lines there; the first may be cut, and a few may come from whoever collected them."""
+"""Of the lines there; the first may be cut, and a few may come from the collector."""
 _WORD = re.compile(r"([A-Za-z\[][\w.@/\[\]-]{1,80}[:>|]?)[ \t]")
 _NAME = re.compile(r".*[\d\]:>|-]")
 _LEVEL = re.compile(r"(?i)err|warn|fatal|crit|info|debug|fail|note|epoch|step|round|iter")

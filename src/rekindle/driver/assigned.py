@@ -15,7 +15,7 @@ _SENT = "task result sent to server"
 
 
 def refused(participant: Participant) -> str | None:
-    """Return why its kit is not valid by this host's clock; NVFlare 2.9 would wait for ever in silence."""
+    """Return why its kit is not valid by this host's clock; NVFlare 2.9 would wait forever in silence."""
     try:
         Kit(Path(participant.kit), "server" if participant.role == "server" else "client").require(
             f"{participant.role}'s", time.time()

@@ -65,7 +65,7 @@ class Container:
         return command, {**environ, **self._engine.environ(box)}
 
     def processes(self) -> list[psutil.Process]:
-        """Return the engine's client, and what is in the container, whoever started it."""
+        """Return the engine's client, and what is in the container, regardless of who started it."""
         evidence = str(self._run_dir / folders.EVIDENCE)
         return started_with(lambda own: own.get("REKINDLE_EVIDENCE") == evidence)
 

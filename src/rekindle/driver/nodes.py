@@ -45,7 +45,7 @@ class _Look(msgspec.Struct):
 
 
 def members(folder: Path) -> list[psutil.Process]:
-    """Return the processes on this node of a run, or of all runs in a folder, whoever is their parent."""
+    """Return the processes on this node of a run, or of all runs in a folder, whatever their parent is."""
     return started_with(lambda own: own.get("REKINDLE_EVIDENCE", "").startswith(f"{folder}/"))
 
 

@@ -45,7 +45,7 @@ def status(process: psutil.Process) -> str:
 
 
 def started_with(matches: Callable[[Mapping[str, str]], bool]) -> list[psutil.Process]:
-    """Return the processes of this machine whose environment ``matches``, whoever is their parent."""
+    """Return the processes of this machine whose environment ``matches``, whatever their parent is."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):

@@ -78,7 +78,7 @@ class _Lasting:
         self._since: dict[Hashable, tuple[float, object]] = {}
 
     def seconds(self, condition: Hashable, holds: bool, now: Snapshot, same: object = None) -> float:
-        """Return for how long ``condition`` has lasted; it begins anew whenever ``same`` is another value."""
+        """Return for how long ``condition`` has lasted; it restarts whenever ``same`` changes."""
         if not holds:
             self._since.pop(condition, None)
             return 0.0

@@ -31,7 +31,7 @@ _KINDS = {
     "ComplexDoubleStorage": "c16",
 }
 _REFUSED = (pickle.DICT, pickle.FROZENSET, pickle.ADDITEMS, pickle.EMPTY_SET, pickle.BYTEARRAY8)
-"""What hashes items, which takes for ever of tuples in each other, or takes memory; not in torch's files."""
+"""What hashes items, which takes forever of tuples in each other, or takes memory; not in torch's files."""
 
 _CALLS = (pickle.REDUCE, pickle.NEWOBJ, pickle.NEWOBJ_EX)
 

@@ -264,7 +264,7 @@ def main() -> None:
     os.umask(0o077)
     run_dir, target = Path(sys.argv[1]), Path(sys.argv[2])
     if not run_dir.is_dir():
-        sys.exit(f"The host no longer has {run_dir}. Fix: run site.yml again, which runs its job anew.")
+        sys.exit(f"The host no longer has {run_dir}. Fix: run site.yml again, which runs its job again.")
     for path in run_dir.parent.glob(f"{run_dir.name}.*.tar.gz"):
         with suppress(OSError):
             if time.time() - path.lstat().st_mtime > _ABANDONED_S:

@@ -138,7 +138,7 @@ def _memory_in_use(gpu: Gpu, name: str, root: str) -> Iterator[Complaint]:
     yield Complaint(
         f"{name} has {used} MiB in use by {holders or 'unnamed processes'}, "
         f"{MAX_MEMORY_IN_USE_MIB} MiB are allowed.",
-        "end them, or wait until whoever runs them is done.",
+        "end them, or wait until their owner is done.",
     )
 
 

@@ -15,7 +15,7 @@ from . import Trouble
 _LIMIT = 1 << 20
 _ANY_TIME = 0x200000
 """X509_V_FLAG_NO_CHECK_TIME: clocks are compared first, and then certificates with them."""
-_AGAIN = "provision the federation again, which makes this host's kit anew."
+_AGAIN = "provision the federation again, which makes this host a new kit."
 
 Certificate = Mapping[str, Any]
 """As `ssl.SSLSocket.getpeercert` returns it."""

@@ -11,7 +11,7 @@ class Complaint(Exception):
         """Take both.
 
         Args:
-            message: a sentence, or the end of one that whoever catches this begins.
+            message: a sentence, or the end of one that the code that catches this begins.
             fix: a sentence without its first word, which is "Fix:"; empty if none is known.
         """
         super().__init__(message, fix)

@@ -24,7 +24,7 @@ def terminal() -> tuple[int, bool]:
 
 
 def draws() -> bool:
-    """Whether the terminal lets a program draw what was drawn anew."""
+    """Whether the terminal lets a program redraw."""
     return sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in {"", "dumb", "unknown"}
 
 

@@ -204,7 +204,7 @@ def _judged(run: Path, spec: RunSpec, sent: Mapping[str, RunSpec]) -> VerdictRec
     verdict, server = judge(run, spec), spec.nodes[0]
     if not (run / server).is_dir():
         cause = f"{server}, the federation's server, sent nothing: it was rebooted or lost in mid-job."
-        remedy = "Run the same command again, which starts the job anew."
+        remedy = "Run the same command again, which starts the job again."
         return replace(verdict, cause=cause, remedy=remedy, layer="host")
     if altered := next(_altered(run, spec, sent), None):
         return replace(verdict, verdict="UNPROVEN", cause=altered, remedy="Run it again (-e rerun=true).")

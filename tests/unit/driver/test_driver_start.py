@@ -146,7 +146,7 @@ def test_one_job_runs_on_a_host_at_a_time(tmp_path):
 
 
 def test_a_host_of_a_federation_whose_kit_is_no_good_does_not_start_its_job(tmp_path):
-    """NVFlare 2.9 would wait for ever, and log nothing."""
+    """NVFlare 2.9 would wait forever, and log nothing."""
     mine = Participant(
         role="site", name="gpu-1", kit="/nowhere", address="cpu-1", port=8002, sites=("gpu-1",), min_sites=1
     )

@@ -233,7 +233,7 @@ def test_progress_makes_sense_where_the_cache_is_cleaned(tmp_path, when):
     reporter = Reporter(tmp_path / "progress.json", tmp_path / "cache")
     reporter.begin("torch")
     if when == "before the first download":
-        old.unlink()  # a damaged environment is built anew, without the cache that its files were linked to
+        old.unlink()  # a damaged environment is rebuilt, without the cache that its files were linked to
     reporter.take("Downloading torch (19.0MiB)\n")
     old.unlink(missing_ok=True)
     assert reporter._message() == "torch: 0 of 20 MB at 0.0 MB/s, not begun"

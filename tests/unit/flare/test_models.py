@@ -129,7 +129,7 @@ def test_of_a_keras_file_no_more_than_its_end_is_known(look):
 
 BOMB = zipped({"a.npy": npy(b"\0" * (1 << 20), shape="(262144,)")}, zipfile.ZIP_DEFLATED)
 NESTED = b")" + b"2\x86" * 100
-"""A tuple of a tuple twice, a hundred times: to hash or to show it takes for ever."""
+"""A tuple of a tuple twice, a hundred times: to hash or to show it takes forever."""
 MANY = b"(" + b"N" * 1_000_000 + b"tq\0"
 """A tuple of a million, that a pickle may hand on in two bytes."""
 HOSTILE = {

@@ -43,7 +43,7 @@ def test_a_run_that_is_not_there_is_not_packed(tmp_path, make):
     make(run)
     command = [sys.executable, "-m", "rekindle.host.archive", run, packed]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    error = f"The host no longer has {run}. Fix: run site.yml again, which runs its job anew.\n"
+    error = f"The host no longer has {run}. Fix: run site.yml again, which runs its job again.\n"
     assert (done.returncode, done.stderr) == (1, error)
     assert not packed.exists()
 

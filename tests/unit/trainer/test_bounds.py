@@ -1,4 +1,4 @@
-"""The server's component that foretells a round's transfers, and ends a job that links do not bear."""
+"""The server's component that predicts a round's transfers, and ends a job that links do not bear."""
 
 import json
 import math

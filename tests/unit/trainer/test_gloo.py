@@ -1,4 +1,4 @@
-"""A process that ends waits for threads of gloo's that are at work, and for no others, and not for ever."""
+"""A process that ends waits for threads of gloo's that are at work, and for no others, and not forever."""
 
 import subprocess
 import sys
