@@ -98,7 +98,7 @@ def main() -> None:
     for number, received in follow_rank_zero(broadcast):
         take(weights, received)
         model_in = fingerprint(weights)
-        trainer.optimizer = trainer.lr_scheduler = None  # each round begins with a new optimizer, but goes on with the schedule
+        trainer.optimizer = trainer.lr_scheduler = None  # new in each round; the schedule goes on
         trainer.round, trainer.rounds = number, args.num_rounds
         trainer.train()
         seconds = time.perf_counter() - clock.began

@@ -1,4 +1,4 @@
-"""What is sent to a host: this package without its locks, and the jobs, in a zip file that Python imports from.
+"""What is sent to a host: this package without its locks, and the jobs, in one zip file to import from.
 
 From a git checkout only tracked files are sent. The file's name has the digest of its content.
 """
@@ -42,7 +42,7 @@ def packed(jobs: Path, others: Mapping[str, Path] = MappingProxyType({})) -> byt
 
 
 def _sent() -> list[str]:
-    """Return the files of this package that hosts need; they get the text of each lock in its specification."""
+    """Return the files of this package that hosts need; a specification has the text of its lock."""
     return [name for name in _every(PACKAGE) if not name.startswith("locks/")]
 
 
