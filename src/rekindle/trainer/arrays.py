@@ -27,7 +27,9 @@ def leaves(tree: Any, name: str = "") -> Iterator[tuple[str, Any]]:
             yield from leaves(value, f"{name}/{number}")
     elif isinstance(tree, (bytes, bytearray)):
         yield name, bytes(tree)
-    elif hasattr(tree, "detach") or (isinstance(tree, np.ndarray) and tree.dtype.kind in "fiu"):
+    elif "complex" in str(getattr(tree, "dtype", "")):
+        yield from leaves((tree.real, tree.imag), name)
+    elif hasattr(tree, "detach") or (isinstance(tree, (np.ndarray, np.generic)) and tree.dtype.kind in "fiu"):
         yield name, tree
     elif isinstance(tree, (int, float)) and not isinstance(tree, bool):
         yield name, np.asarray(float(tree))

@@ -4,6 +4,7 @@ For the server's process, which has NVFlare loaded already.
 """
 
 import hashlib
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -84,6 +85,8 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         got = content(exchanged)
         sent = dict(leaves(self._sent.pop(sender, None)))
         meta, of = exchanged.get("meta") or {}, kind(exchanged)
+        if of == "METRICS" and isinstance(got, dict):  # of a site without a class, one may be undefined
+            got = {name: value for name, value in _metrics(got).items() if math.isfinite(value)}
         number = self._rounds.pop(sender, None)  # an executor of a user's own may not send it back
         if not isinstance(number, int):
             number = result.get_header(AppConstants.CURRENT_ROUND)
@@ -128,7 +131,7 @@ def _metrics(reported: Any) -> dict[str, float]:
     """Return the metrics that are numbers, whether of this process's own types or NumPy's."""
     found = {}
     for name, value in reported.items() if isinstance(reported, Mapping) else ():
-        number = value.item() if hasattr(value, "item") else value
+        number = value.item() if hasattr(value, "item") and math.prod(value.shape) == 1 else value
         if isinstance(number, (int, float)) and not isinstance(number, bool):
             found[str(name)] = float(number)
     return found

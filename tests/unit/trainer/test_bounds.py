@@ -29,7 +29,7 @@ def bounds(component, monkeypatch):
         },
         "apis.fl_context": {"FLContext": object},
     }
-    monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(ndarray=tuple))
+    monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(ndarray=tuple, generic=tuple))
     monkeypatch.setenv(PARTICIPANT, json.dumps({"bounds": [BOUND], "ways": [WAY]}))
     return component("rekindle.trainer.bounds", nvflare)
 

@@ -21,7 +21,7 @@ VECTORS = {
 
 @pytest.mark.parametrize("moving", VECTORS)
 def test_moving_means_of_keras_are_found_by_their_shapes_whatever_a_layer_is_called(monkeypatch, moving):
-    monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(ndarray=tuple))
+    monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(ndarray=tuple, generic=tuple))
     vector, matrix = (SimpleNamespace(detach=None, shape=shape) for shape in ((8,), (8, 8)))
     tree = {**dict.fromkeys(VECTORS[moving], vector), "nested_nvf_6": matrix, "nested_nvf_11": matrix}
     assert ", ".join(sorted(name[1:] for name in compared._of_batch_norm(tree))) == moving

@@ -31,7 +31,7 @@ def tasks(component, monkeypatch):
     }
     server = SimpleNamespace(record_error=lambda error: pytest.fail(str(error)), global_weights=dict)
     monkeypatch.setitem(sys.modules, "rekindle.trainer.server", server)
-    monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(asarray=lambda value: value, ndarray=tuple))
+    monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(asarray=float, ndarray=tuple, generic=tuple))
     return component("rekindle.trainer.tasks", nvflare)
 
 
