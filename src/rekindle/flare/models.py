@@ -18,6 +18,7 @@ _NPY = re.compile(
     rb"'fortran_order': (?:True|False), 'shape': \(([\d, ]{0,300})\), \}"
 )
 _HDF5 = b"\x89HDF\r\n\x1a\n"
+_FOBS, _BEGINS = b"__fobs_type__", 100
 _TAIL = 22 + 65535 + 76
 """Bytes at the end of a zip file that include its directory's size."""
 READ = (".npy", ".npz", ".pt", ".pth", ".ckpt")
@@ -37,6 +38,9 @@ def read_model(member: Member, name: str) -> Values | None:
             return None
         values = Values()
         try:
+            if _FOBS in stream.read(_BEGINS):
+                raise UnknownFormatError("it is NVFlare's FOBS, which takes NVFlare to read")
+            stream.seek(0)
             if name.endswith(".npy"):
                 _npy(stream, values)
             elif name.endswith(READ):

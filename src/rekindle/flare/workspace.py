@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -29,8 +30,8 @@ MEMBERS = f"{_WORKSPACES}/*"
 """Folders of the simulator's server and sites, below the folder of job.py."""
 LOGS = f"{folders.JOB}/{MEMBERS}/{LOG}"
 ALL_LOGS = f"{folders.JOB}/{MEMBERS}/*log*.txt"
-_OF_SITES = "/cross_site_val/"
-"""Where the server keeps models that sites sent to be evaluated."""
+_NOT_THE_SERVERS = re.compile("(?:^|/)(?:cross_site_val|custom)/")
+"""Where the server keeps models that sites sent to be evaluated, and a checkpoint that the job brought."""
 _OF_APP = re.compile(r"(?:^|/)app_[^/]+/[^/]+$")
 """Where a site's persistor saves the global model in swarm learning."""
 _MODELS = (".pt", ".pth", ".npy", ".npz", ".h5", ".keras", ".ckpt", ".safetensors", ".bin", ".pkl", ".joblib")
@@ -104,10 +105,17 @@ class Member:
         return self.lines(LOG)
 
     def lines(self, name: str) -> list[str] | None:
-        """Return the lines of a log, numbered from 1 as editors do; None if there is none."""
+        """Return the lines of a log, numbered from 1 as editors do; None if there is none.
+
+        NVFlare moves a log of 20 MiB to ``NAME.1``, and that one to ``NAME.2``: the oldest comes first.
+        """
         text = self.read(name)
         if text is None:
             return None
+        for number in count(1):
+            if len(text) > files.LIMIT or (older := self.read(f"{name}.{number}")) is None:
+                break
+            text = older + text
         return text.decode("utf-8", errors="replace").replace("\r\n", "\n").split("\n")
 
     def json(self, ending: str) -> dict[str, Any]:
@@ -188,7 +196,7 @@ class Workspace:
 
 def _key(owner: str, name: str) -> str:
     """Return what a model that ``owner`` saved is called; nothing for other files."""
-    if not name.endswith(_MODELS) or _OF_SITES in f"/{name}":
+    if not name.endswith(_MODELS) or _NOT_THE_SERVERS.search(name):
         return ""
     return name if owner == SERVER else f"{owner}/{name}" if _OF_APP.search(name) else ""
 

@@ -32,11 +32,13 @@ _NAME_LIMIT = 1024
 """Bytes of a name; 255 of each part of it."""
 _LONGEST = {tarfile.REGTYPE: files.LIMIT, tarfile.GNUTYPE_LONGNAME: _NAME_LIMIT + 1}
 """Bytes that may follow a header, by each type of header that `pack` writes."""
+_LOG = r"(log|log_error|error_log)\.txt(\.\d)?"
+"""Of NVFlare, with what it moved out of it."""
 _FIRST = (
     re.compile("|".join(map(re.escape, folders.RECORDS))),
     re.compile(rf"{folders.EVIDENCE}/[^/]+\.(jsonl|log)|samples(-[^/]+)?\.jsonl"),
-    re.compile(rf"[^/]+\.log|{folders.JOB}/workspace/[^/]+/[^/]+/(log|log_error|error_log)\.txt"),
-    re.compile(rf"({folders.AUTOPSY}|{folders.LADDER})/.*|(.*/)?(log|log_error|error_log)\.txt"),
+    re.compile(rf"[^/]+\.log|{folders.JOB}/workspace/[^/]+/[^/]+/{_LOG}"),
+    re.compile(rf"({folders.AUTOPSY}|{folders.LADDER})/.*|(.*/)?{_LOG}"),
 )
 """The most important files, in this order: they come before the rest and may be larger."""
 _CODE = re.compile(rf"{folders.JOB}/(?!{folders.WORKSPACE}/).*")

@@ -17,8 +17,8 @@ from .arrays import model
 from .evidence import Evidence
 from .participant import WORKSPACE
 
-_NOT_THE_SERVERS = "cross_site_val"
-"""Folder for models that sites sent to be evaluated."""
+_NOT_THE_SERVERS = {"cross_site_val", "custom"}
+"""Folders of models that sites sent to be evaluated, and of what the job brings, as a checkpoint."""
 
 
 def _numpy(path: Path) -> Any:
@@ -29,6 +29,9 @@ def _numpy(path: Path) -> Any:
 
 
 def _torch(path: Path) -> Any:
+    if not zipfile.is_zipfile(path) and b"__fobs_type__" in path.read_bytes()[:100]:
+        import_module("nvflare.app_common.decomposers.common_decomposers").register()
+        return import_module("nvflare.fuel.utils.fobs").loadf(str(path)).params  # FedAvg without persistor
     import numpy as np  # noqa: PLC0415 - as above
     import torch  # noqa: PLC0415 - as above
 
@@ -75,7 +78,7 @@ def main() -> None:
     workspace = Path(os.environ[WORKSPACE])
     for path in sorted({*workspace.glob("*/server/**/*"), *workspace.glob("*/*/*/app_*/*")}):
         load = LOADERS.get(path.suffix)
-        if load and path.is_file() and not path.is_symlink() and _NOT_THE_SERVERS not in path.parts:
+        if load and path.is_file() and not path.is_symlink() and _NOT_THE_SERVERS.isdisjoint(path.parts):
             name = path.relative_to(run).as_posix()
             try:
                 evidence.model(name, sha256=sha256(path), **model(load(path)))
