@@ -2,6 +2,7 @@
 
 import re
 from datetime import datetime, timezone
+from itertools import chain
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -16,6 +17,7 @@ from rekindle.records import Claim, ClaimResult, Job, RunSpec, VerdictKind, Verd
 from .check import CHECKS, Result, check, claimed, fails, holds, unknown
 from .checks.logs import RAISED, printed_failures, unexplained
 from .checks.server import cause as cause_of
+from .printed import wrong_models
 from .run import Run
 
 _RESULTS = {
@@ -34,9 +36,6 @@ _OF_TRAINER = re.compile(
 _END = "came_to_its_end"
 _AT_THE_END = {*_RESULTS.values(), "tracked"}
 """Claims that a run fails only once it has ended; a good run may leave its tracker empty."""
-_OF_ALL_TASKS = {"every_site_took_part", "rounds_completed"}
-_EARLIER = f"{LOG}.1"
-"""Where NVFlare moves a log of 20 MiB; too much to be read."""
 _SHOWN = {"every_site_took_part", "rounds_completed", "global_model_saved", *_RESULTS.values()}
 
 
@@ -117,9 +116,6 @@ def _weakened(run: Run, result: ClaimResult) -> ClaimResult:
     early = result.claim == "tracked" or not run.account.ended
     if result.state == "fails" and result.claim in _AT_THE_END and early:
         return replace(result, holds=None)
-    server = run.workspace.members.get(SERVER)
-    if result.state == "fails" and result.claim in _OF_ALL_TASKS and server and _EARLIER in server.sizes:
-        return replace(result, holds=None, message=f"{result.message} The log begins in {_EARLIER}.")
     return result
 
 
@@ -148,7 +144,8 @@ def trainers_ended_well(run: Run) -> Result:
             before = [line for line in raised if line.line < failed[0].line]
             why = f": {before[-1].match.group(1)}" if before else "."
             return fails(f"{site}'s trainer failed{why}", before[-1] if before else failed[0])
-        for record, message in printed_failures(run.records(site)) if account.ended else ():
+        records = run.records(site) if account.ended else []
+        for record, message in chain(printed_failures(records), wrong_models(records)):
             return fails(f"A trainer, as {site} logged it: {message}", record.at)
         for log, ended in ((LOG, False), (workspace.members[site].error_log, True)):
             for record, message in unexplained(site, run.records(site, log), ended):

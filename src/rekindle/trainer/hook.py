@@ -7,6 +7,7 @@ below the run's folder, and loaders read stand-ins. Only the standard library is
 
 import importlib.abc
 import json
+import logging.config
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -72,7 +73,7 @@ def _simulated_here(module: ModuleType) -> None:
     """Make the simulator work below the run's folder, and not where the example chooses.
 
     Each simulation of one run has its own folder and name, as NVFlare empties an existing one, and its
-    server's evidence has its own file.
+    server's evidence has its own file. Its logs are NVFlare's by default, as they are evidence.
     """
     simulate = module.FedJob.simulator_run
 
@@ -83,9 +84,24 @@ def _simulated_here(module: ModuleType) -> None:
         self.name = next(name for name in list(islice(names, len(earlier) + 1)) if name not in earlier)
         if earlier:
             os.environ["REKINDLE_SERVER"] = Path(folders.server_events(self.name)).stem
-        return simulate(self, str(root / self.name), *arguments, **named)
+        return simulate(self, str(root / self.name), *arguments, **{**named, "log_config": None})
 
     module.FedJob.simulator_run = simulated
+
+
+def _logs_apart(module: ModuleType) -> None:
+    """Keep a client's logs, which are evidence, from what a script in it does to Python's root logger."""
+    run, configure = module.TaskScriptRunner.run, logging.config.dictConfig
+
+    def kept(self: Any) -> Any:
+        root = logging.getLogger()
+        for own in map(logging.getLogger, ("nvflare", "__main__")):
+            own.handlers, own.propagate = [*root.handlers], False
+            own.setLevel(root.level)
+        return run(self)
+
+    module.TaskScriptRunner.run = kept
+    logging.config.dictConfig = lambda config: configure({**config, "disable_existing_loggers": False})
 
 
 def _federated(module: ModuleType) -> None:
@@ -116,6 +132,7 @@ PATCHES: dict[str, Patch] = {
     "nvflare.job_config.fed_job_config": _witnessed,
     "nvflare.job_config.api": _simulated_here,
     "nvflare.recipe.sim_env": _results_here,
+    "nvflare.app_common.executors.task_script_runner": _logs_apart,
     "torch.distributed.distributed_c10d": lambda module: rest_at_exit(),
 }
 

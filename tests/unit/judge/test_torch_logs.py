@@ -39,6 +39,18 @@ def test_a_rank_that_ended_is_harmless_only_after_the_end(example, moment, kind,
     assert judge(example).verdict == kind
 
 
+def test_a_metric_by_the_name_of_an_error_and_a_quoted_traceback_are_no_failures(example):
+    log = example / SITE_LOG
+    prefix = f"{log.read_text().splitlines()[-2][:23]} - SubprocessLauncher - INFO - "
+    printed = ("Traceback (most recent call last):", "would be seen here", "MeanSquaredError: 0.31")
+    lines = log.read_text().splitlines(keepends=True)
+    lines[-1:-1] = [f"{prefix}{line}\n" for line in printed]
+    log.write_text("".join(lines))
+    with (example / "job.log").open("a") as stream:
+        stream.writelines(f"{line}\n" for line in printed)
+    assert judge(example).verdict == "PASS"
+
+
 def test_an_exception_that_torch_logged_is_read_behind_its_prefix(example):
     log = example / SITE_LOG
     lines = log.read_text().splitlines(keepends=True)

@@ -38,12 +38,12 @@ def test_a_module_that_is_not_installed_stays_missing(finder):
 
 def test_the_simulator_works_below_the_runs_folder(monkeypatch, tmp_path):
     workspaces = []
-    run = lambda self, workspace, **more: workspaces.append(workspace)  # noqa: E731
+    run = lambda self, workspace, **more: workspaces.append((workspace, more["log_config"]))  # noqa: E731
     job = type("FedJob", (), {"name": "hello", "simulator_run": run})
     monkeypatch.setenv(hook.WORKSPACE, str(tmp_path))
     hook.PATCHES["nvflare.job_config.api"](SimpleNamespace(FedJob=job))
-    job().simulator_run("/tmp/nvflare/simulation/hello", n_clients=2)
-    assert workspaces == [str(tmp_path / "hello")]
+    job().simulator_run("/tmp/nvflare/simulation/hello", n_clients=2, log_config="ERROR")
+    assert workspaces == [(str(tmp_path / "hello"), None)]
 
 
 def test_a_recipes_results_are_looked_for_there(monkeypatch, tmp_path):

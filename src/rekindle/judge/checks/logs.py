@@ -27,6 +27,8 @@ _FIRST = {
 }
 """Of the simulator, and of a federation's job processes."""
 _LAST = {"server": ("MPM: Good Bye!",), "site": ("End the Simulator run.", "MPM: Good Bye!")}
+_TURN = "Finished one task run for client"
+"""What a client logs last whose turn is over, where NVFlare's simulator has fewer threads than sites."""
 _AFTER_LAST = re.compile(
     r"Clean up ClientRunner for : \S+ ?$|Connection \[.{1,60}\] is closed PID: \d+$"
     r"|\[server\] download tx \S+ done: status=finished elapsed=[\d.]+s size=[\d.]+MB \([\d,]+ bytes\)$"
@@ -42,6 +44,10 @@ _SHOWN = 5
 """Of so many lines that the console repeats, one at least is whole: others print there too."""
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\s*$")
 RAISED = re.compile(r"^([A-Za-z_][\w.]{0,200}(?:Error|Exception|Exit|Interrupt)\b.*)")
+_FRAME = re.compile(rf'\s+File "|{RAISED.pattern[1:]}')
+"""Follows that, unless it is quoted in a text."""
+_FIGURE = re.compile(r"\w+[\s:=|]+[-+]?\d")
+"""A metric that has the name of an error, as ``MeanSquaredError: 0.31``."""
 _DIED = re.compile(
     r"^(?:Killed$|Segmentation fault|Bus error|Fatal Python error|Aborted \(core dumped\)"
     r"|\s*exitcode\s*: *-?[1-9]|.{0,200}\bNCCL error\b|Aborting current RUN"
@@ -50,16 +56,6 @@ _DIED = re.compile(
 _TORCH = re.compile(f"^{OF_TORCH}")
 _AFTER_S = 2.0
 """Threads of a process that ends may log for this long, as Flower's do."""
-_ALL_NAN = re.compile(r"\[(?:\s{0,9}-?(?:nan|inf)\b,?){2,9999}\s{0,9}\]")
-"""A row of an array, as NumPy and torch print it."""
-_SENT = re.compile(
-    r"\b(?:send|sent|new|updated|trained)\w{0,3}\b[^\[\n]{0,40}\b(?:weights?|models?|param\w{0,7})\b[^\[\n]{0,40}",
-    re.IGNORECASE,
-)
-"""The words with which a trainer prints the model that it trained."""
-_ROWS = 100
-"""Lines of a printed model that are compared."""
-_ARRAY = re.compile(r"\[[-+\d.e,\s\[\]]{1,4000}\]")
 _BACKWARDS_S = 2.0
 """Threads write to one log, each with the time at which it began a line."""
 
@@ -85,12 +81,20 @@ def harmless() -> tuple[Harmless, ...]:
     return decode(files(__package__).joinpath("harmless.json").read_bytes(), _ALL)
 
 
+def in_turn(run: Run) -> bool:
+    """Return whether NVFlare's simulator started a site's client anew for each task."""
+    of_sites = (run.records(site.name) for site in run.spec.sites)
+    pairs = (pair for records in of_sites for pair in pairwise(records))
+    return any(_TURN in last.message and then.message.strip() == _FIRST["site"][0] for last, then in pairs)
+
+
 @check("ours", "example")
 def logs_are_whole(run: Run) -> Iterator[Result]:
     """The logs of server and sites go from NVFlare's first line to its last, and never back.
 
     job.log repeats the server's up to its end, in lines of the loggers and levels that its console shows.
     """
+    turns = in_turn(run)
     for name in run.members:
         records, kind = run.records(name), "server" if name == "server" else "site"
         if not records:
@@ -100,7 +104,11 @@ def logs_are_whole(run: Run) -> Iterator[Result]:
             yield unknown(f"{name}'s log has zeros in it, as after a loss of power.", records[0].at)
         if records[0].message.strip() not in _FIRST[kind] or records[0].at.line != 1:
             yield unknown(f"{name}'s log does not begin with NVFlare's first line.", records[0].at)
-        ends = [record.time for record in records if record.message.strip() in _LAST[kind]]
+        ends = [
+            record.time
+            for record in records
+            if record.message.strip() in _LAST[kind] or (turns and _TURN in record.message)
+        ]
         last = next(
             (record for record in reversed(records) if not _AFTER_LAST.match(record.message)), records[-1]
         )
@@ -180,45 +188,30 @@ def _errors(record: LogRecord) -> Iterator[str]:
 
 @check("ours", "example")
 def trainers_print_no_failure(run: Run) -> Iterator[Result]:
-    """Trainers print no unexplained exception, no end of a process, and no model that never changes."""
+    """Trainers print no unexplained exception and no end of a process."""
     for name in run.members:
         for record, message in printed_failures(run.records(name)):
             yield unknown(f"A trainer, as {name} logged it: {message}", record.at)
 
 
 def printed_failures(records: list[LogRecord]) -> Iterator[tuple[LogRecord, str]]:
-    """Yield exceptions, ends of processes, arrays of NaN alone and unchanged models that trainers printed."""
-    over = False
+    """Yield exceptions and ends of processes that trainers printed."""
+    over = headed = False
     begun: list[LogRecord] = []
     for record in records:
-        if row := next(filter(None, map(_ALL_NAN.search, (record.message, *record.more))), None):
-            yield record, f"an array that is not finite: {row[0]}"
         over = over or any(word in record.message for word in _ENDING)
         for line in (record.message, *record.more) if record.logger in TRAINERS else ():
             message = _TORCH.sub("", line)
-            if _TRACEBACK.search(message):
+            if headed and _FRAME.match(message):
                 begun.append(record)
-            if RAISED.match(message) or _DIED.match(message):
+            headed = bool(_TRACEBACK.search(message))
+            raised = RAISED.match(message) and (begun or not _FIGURE.match(message))
+            if raised or _DIED.match(message):
                 begun = begun[1:]
                 if not _is_harmless("site", record.logger, message, over):
                     yield record, message[:300]
     if begun:
         yield begun[0], "a traceback without its exception"
-    yield from _unchanged(records)
-
-
-def _unchanged(records: list[LogRecord]) -> Iterator[tuple[LogRecord, str]]:
-    """Yield the last of several printed models that are all the same, with the words before it."""
-    printed: dict[str, list[tuple[str, LogRecord]]] = {}
-    for record in records:
-        if record.logger in TRAINERS and (words := _SENT.search(record.message)):
-            text = "\n".join((record.message, *record.more[:_ROWS]))
-            if array := _ARRAY.match(text, words.end()):
-                printed.setdefault(words[0].strip(), []).append((array[0], record))
-    for words_before, models in printed.items():
-        if len(models) > 1 and len({model for model, _ in models}) == 1:
-            row = models[0][0].partition("\n")[0]
-            yield models[-1][1], f"{words_before} {row} … all {len(models)} times: no model was trained"
 
 
 @check("ours", "example")
@@ -226,17 +219,20 @@ def job_printed_no_error(run: Run) -> Iterator[Result]:
     """What job.py printed has no error of NVFlare's and no traceback but harmless ones."""
     if not any(line.strip() for line in run.job_log):
         yield unknown("What job.py printed was not kept.")
-    of_site: bool | None = None
+    records = (record for name in run.members for record in run.records(name))
+    logged = {(record.match[1], record.message) for record in records if record.level in _BAD_LEVELS}
+    headed = of_site = None
     for number, line in enumerate(run.job_log, 1):
         console = _CONSOLE.match(line)
         logger, level = (console[2] or "", console[3]) if console else ("", "")
         printed = _TORCH.sub("", line[console.end() :] if console else line)
         result, message = fails, None
-        if level in _BAD_LEVELS:
-            message = printed
-        elif _TRACEBACK.search(printed):
-            of_site = bool(console)
-        elif of_site is not None and RAISED.match(printed):
+        if level in _BAD_LEVELS and console:  # what a log repeats is judged there, by its logger
+            message = None if (console[1], _CONTEXT.sub("", printed, count=1)) in logged else printed
+        if headed is not None and _FRAME.match(printed):
+            of_site = headed
+        headed = bool(console) if _TRACEBACK.search(printed) else None
+        if of_site is not None and RAISED.match(printed):
             result, message, of_site = unknown if of_site else fails, printed, None  # a site's went on
         elif not console and _DIED.match(printed):
             message = printed
@@ -247,7 +243,7 @@ def job_printed_no_error(run: Run) -> Iterator[Result]:
 
 
 def _is_harmless(kind: str, logger: str, message: str, after_end: bool) -> bool:
-    logger = TRAINERS[0] if logger in TRAINERS else logger
+    logger = TRAINERS[0] if logger in TRAINERS else "root" if logger == "__main__" else logger
     repeated = kind == "job" and not logger  # the console repeats what any of them logs, without its logger
     return any(
         (repeated or (known.log in ("any", kind) and known.logger in ("", logger)))
