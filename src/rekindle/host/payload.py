@@ -61,7 +61,7 @@ def written(data: bytes, folder: Path) -> Path:
 def travelling(root: Path) -> list[str]:
     """Return the files below ``root`` to send, relative to it: those that git tracks, or else all.
 
-    Links, names that begin with a dot and Python's caches are excluded.
+    Links to what is not sent, names that begin with a dot and Python's caches are excluded.
     """
     return _own(root, _git(root, "--cached") or _every(root))
 
@@ -86,12 +86,18 @@ def travels(name: str) -> bool:
 
 
 def _own(root: Path, names: list[str]) -> list[str]:
+    home, listed = root.resolve(), {*names}
+
     @cache  # a folder has many
     def linked(path: PurePosixPath) -> bool:
         return bool(path.name) and ((root / path).is_symlink() or linked(path.parent))
 
     def owns(name: str) -> bool:
-        return travels(name) and not linked(PurePosixPath(name)) and (root / name).is_file()
+        file = name
+        if linked(PurePosixPath(name)):
+            real = (root / name).resolve()
+            file = real.relative_to(home).as_posix() if real.is_relative_to(home) else ""
+        return file in listed and travels(name) and travels(file) and (root / name).is_file()
 
     return sorted({name for name in names if owns(name)})
 

@@ -54,14 +54,14 @@ def jobs(tmp_path):
     return jobs
 
 
-OWN = {"flare_jobs/mine/job.py", "flare_jobs/mine/data/x.csv"}
+OWN = {f"flare_jobs/mine/{name}" for name in ("job.py", "data/x.csv", "inside")}
 
 
 def _git(folder, *words):
     subprocess.run(["git", "-C", folder, *words], check=True, capture_output=True)
 
 
-def test_regular_files_travel_and_neither_links_nor_dotfiles_nor_caches(jobs, tmp_path):
+def test_regular_files_and_links_to_them_travel_and_no_other_links_dotfiles_or_caches(jobs, tmp_path):
     assert _names(written(packed(jobs), tmp_path / "out")) == OWN
     assert left_behind(jobs) == []
 
@@ -76,7 +76,7 @@ def test_of_a_checkout_what_git_tracks_travels_and_nothing_else(jobs, tmp_path):
     assert left_behind(jobs) == ["mine/größe.txt", "mine/notes.txt"]
     (jobs / "mine/data/x.csv").unlink()
     _git(jobs.parent, "add", "flare_jobs/mine/größe.txt")
-    names = {f"flare_jobs/mine/{name}" for name in ("job.py", "größe.txt")}
+    names = {f"flare_jobs/mine/{name}" for name in ("job.py", "größe.txt", "inside")}
     assert _names(written(packed(jobs), tmp_path / "out")) == names
 
 
@@ -99,7 +99,7 @@ def test_of_the_package_the_same_travels(tmp_path, jobs, monkeypatch):
     monkeypatch.setattr(rekindle.host.payload, "PACKAGE", jobs)
     with zipfile.ZipFile(written(packed(JOBS), tmp_path / "out")) as archive:
         names = {name for name in archive.namelist() if name.startswith("rekindle/")}
-    assert names == {"rekindle/mine/job.py", "rekindle/mine/data/x.csv"}
+    assert names == {f"rekindle/mine/{name}" for name in ("job.py", "data/x.csv", "inside")}
 
 
 def test_the_digest_of_a_folder_is_of_names_and_content_that_travel(tmp_path):

@@ -121,7 +121,7 @@ CANNOT = {
 def test_what_cannot_work_is_one_sentence_with_the_fix(golden, own, name):
     path = own(*CANNOT[name])
     (path.parent / ".hidden.py").touch()
-    (path.parent / "linked.py").symlink_to("job.py")
+    (path.parent / "linked.py").symlink_to("/etc/hostname")
     text = refused(path)
     golden(text)
     assert re.search(r"\. Fix: \w.*\.$", text)

@@ -153,7 +153,15 @@ def test_a_file_too_large_to_be_collected_is_named_and_is_no_fault(sent):
         file.truncate(FILE_LIMIT + 1)
     assert judge(sent).verdict == "PASS"
     (sent / "job/data.bin").write_bytes(b"small")
-    assert judge(sent).verdict == "UNPROVEN"
+    assert "No code, and not as sent: data.bin." in _broken(sent, "files_are_as_sent").message
+
+
+def test_data_that_the_job_wrote_anew_or_removed_is_named_and_is_no_fault(sent):
+    _sends(sent, {**read(sent / "spec.json", RunSpec).files, "results.csv": "0" * 64, "old.json": "0" * 64})
+    (sent / "job/results.csv").write_text("loss\n0.1\n")
+    (sent / COPY / "results.csv").write_text("loss\n0.1\n")
+    assert judge(sent).verdict == "PASS"
+    assert _broken(sent, "files_are_as_sent").message == "No code, and not as sent: old.json, results.csv."
 
 
 def test_code_that_nobody_sent_is_named(sent):

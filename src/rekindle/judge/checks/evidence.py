@@ -13,7 +13,7 @@ from rekindle.judge.run import Run
 from rekindle.records import events
 from rekindle.records.text import few
 
-_CODE = {".py", ".pth", ".so", ".sh"}
+_CODE = {".py", ".so", ".sh"}
 """Files that Python or a shell may run without being named."""
 _JOB = (events.FinalEvent, events.TrackingEvent, events.ExceptionEvent, events.ModelEvent)
 _ONCE = (events.FinalEvent, events.GlobalEvent, events.ModelEvent, events.TrackingEvent)
@@ -95,17 +95,24 @@ def _undigested(run: Run) -> str | None:
 
 @check("ours", "example", "acceptance", unless=_undigested)
 def files_are_as_sent(run: Run) -> Iterator[Result]:
-    """Every file of the job's code is as it was sent, and so is every copy of it that NVFlare ran."""
+    """Every file of the job's code is as it was sent, and so is every copy of it that NVFlare ran.
+
+    Jobs may rewrite their data and what came of an earlier run.
+    """
     sent, job = run.spec.files, run.folder / folders.JOB
+    data = []
     for name, digest in sent.items():
         file, found = f"{folders.JOB}/{name}", _digest(job / name)
-        if found is None:
-            if digest:
-                yield unknown(f"{file} was sent and is missing from the run.")
-        elif found != digest and (digest or (job / name).lstat().st_size <= FILE_LIMIT):
+        if found == digest or (not digest and (not found or (job / name).lstat().st_size > FILE_LIMIT)):
+            continue
+        if Path(name).suffix not in {*_CODE, ""}:
+            data.append(name)
+        elif found is None:
+            yield unknown(f"{file} was sent and is missing from the run.")
+        else:
             yield unknown(f"{file} is not the file that was sent.", file)
     copies = (path for path in sorted(job.glob(f"{folders.WORKSPACE}/**/custom/**/*")) if path.is_file())
-    for path in copies:  # from which NVFlare's simulator starts clients and server
+    for path in (path for path in copies if path.suffix in _CODE):  # NVFlare's simulator starts from them
         inside = path.as_posix().rpartition("/custom/")[2]
         known = {digest for name, digest in sent.items() if f"/{name}".endswith(f"/{inside}")}
         if known and _digest(path) not in known:
@@ -114,6 +121,8 @@ def files_are_as_sent(run: Run) -> Iterator[Result]:
     notes = []
     if large := sorted(name for name, digest in sent.items() if not digest):
         notes.append(f"Too large to be collected and compared: {few(large)}.")
+    if data:
+        notes.append(f"No code, and not as sent: {few(sorted(data))}.")
     if more := [name for name in _code(job) if name not in sent]:
         notes.append(f"Code in the job's folder that was not sent: {few(more)}.")
     if notes:
