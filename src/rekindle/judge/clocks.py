@@ -1,12 +1,16 @@
 """Clocks of a federation's hosts: what each wrote, by the controller's."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
+from rekindle.flare.log import LogRecord
+from rekindle.flare.tasks import CAME
 from rekindle.host import folders
 from rekindle.records import Clock, RunSpec
+from rekindle.records.events import TaskEvent
 from rekindle.records.evidence import Line
 from rekindle.records.folders import clock_in
 
@@ -40,6 +44,19 @@ def ahead_s(began: float, started: float, host: Clock) -> float:
         host: its host's clock.
     """
     return round((began - host.offset_s - started) / _ZONE_S) * _ZONE_S + host.offset_s
+
+
+def ahead_by_result_s(results: Iterable[TaskEvent], records: Iterable[LogRecord]) -> float | None:
+    """Return the same of one host's logs, by the server's log of its first result; None without one.
+
+    A user's job.py may prepare for long before NVFlare begins its logs.
+    """
+    first = min(results, key=lambda event: event.time, default=None)
+    for record in records if first else ():
+        came = CAME.search(record.message)
+        if first and came and came.group(1, 2) == (first.site, first.task):
+            return ahead_s(record.time, first.time, NO_OFFSET)
+    return None
 
 
 def slack_s(folder: Path, spec: RunSpec) -> float:

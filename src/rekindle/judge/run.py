@@ -46,8 +46,6 @@ class Run:
     """Sites that left a federation, with the round; not in ``spec`` where it may go on without them."""
     all_sites: tuple[Site, ...] = ()
     """Those of ``spec`` and those that it went on without."""
-    zoned: Workspace | None = None
-    """The first of several simulations, whose log began with the run."""
     _records: dict[tuple[str, str], list[LogRecord]] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -79,7 +77,6 @@ class Run:
         own, written = [folders.server_events(w.job) for w in workspaces], {line.file for line in self.lines}
         files = [file if file in written else folders.SERVER_EVENTS for file in own]
         servers = {*own, folders.SERVER_EVENTS}
-        first = next((workspaces[n] for n, file in enumerate(files) if file == folders.SERVER_EVENTS), None)
         return [
             replace(
                 self,
@@ -87,7 +84,6 @@ class Run:
                 lines=[line for line in self.lines if folders.recorder(line.file)[1] not in servers - {file}],
                 workspace=workspace,
                 unread=(*self.unread, *workspace.unread()),
-                zoned=first,
             )
             for workspace, file in zip(workspaces, files, strict=True)
         ]
@@ -244,11 +240,17 @@ class Run:
 
     def zone(self, name: str) -> float:
         """Return the seconds that the times in the log of ``name`` are ahead of UTC."""
-        records = read_records(self.zoned, SERVER) if self.zoned else self.records(name)
+        if not self.spec.federated and self._zone is not None:
+            return self._zone
+        records = self.records(name)
         if not records or self.started is None:
             return 0.0
         host = clocks.of_host(self.folder, self.spec.member_host(name))
         return clocks.ahead_s(records[0].time, self.started, host)
+
+    @cached_property
+    def _zone(self) -> float | None:
+        return clocks.ahead_by_result_s([line.event for line in self.results], self.records(SERVER))
 
     @cached_property
     def slack_s(self) -> float:
