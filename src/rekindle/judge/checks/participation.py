@@ -12,7 +12,7 @@ from rekindle.judge.run import Run
 def every_site_took_part(run: Run) -> Result:
     """Every announced site returned each task that the workflows have for it, with something in it.
 
-    A workflow that samples its sites for each round has to have chosen each of them once.
+    A workflow that samples its sites for each round may leave some out of all.
     """
     account = run.account
     if not account.sites or not account.flows:
@@ -22,8 +22,11 @@ def every_site_took_part(run: Run) -> Result:
     at = account.tasks[-1].last.at if account.tasks else None
     for result in sorted(filter(None, found), key=gravity):
         return result if result.at else result._replace(at=at)
-    count = sum(task.good for task in account.tasks)
-    return holds(f"{', '.join(account.sites)} returned all of {count} tasks.", at)
+    good = [task.site for task in account.tasks if task.good]
+    returned = ", ".join(site for site in account.sites if site in good)
+    never = ", ".join(site for site in account.sites if site not in good)
+    left = f" Never chosen, as the job samples its sites: {never}." if never else ""
+    return holds(f"{returned} returned all of {len(good)} tasks.{left}", at)
 
 
 def _not_good(task: Task, flow: Workflow, ended: bool) -> Result | None:
@@ -41,14 +44,15 @@ def _not_good(task: Task, flow: Workflow, ended: bool) -> Result | None:
 def _fewer(site: str, flow: Workflow, account: Account) -> Result | None:
     good = [task for task in account.of(flow) if task.good]
     done = Counter(task.name for task in good if task.site == site)
-    if flow.flow is None:
-        return None if done else unknown(f"{site} returned no task of {flow.kind}, whose tasks are unknown.")
     of_round = flow.sampled(len(account.sites))
     samples = of_round < len(account.sites)
+    if flow.flow is None:
+        message = f"{site} returned no task of {flow.kind}, whose tasks are unknown."
+        return None if done or samples else unknown(message)
     for name, wanted in _asked(flow, flow.flow):
         of_all = [task for task in good if task.name == name]
         complete = samples and wanted is not None and len(of_all) == wanted * of_round
-        if done[name] >= (wanted or 1) or (done[name] and (complete or flow.may_stop)):
+        if done[name] >= (wanted or 1) or complete or (done[name] and flow.may_stop):
             continue
         message = f"{site} returned {done[name]} of {wanted or 'its'} tasks {name} of {flow.kind}."
         if flow.kind == "CyclicController":
@@ -121,8 +125,10 @@ def _by_models(run: Run, flow: Workflow) -> Result:
     account = run.account
     wanted = run.spec.job.rounds if flow.rounds is None else flow.rounds
     seen = {site: _rounds_of(run, site) for site in flow.trainers(account.sites)}
-    if run.models_sent and min(seen.values(), default=0) >= wanted:
-        message = f"A model of every site was received in {wanted} rounds of {flow.kind}."
+    of_round = flow.sampled(len(seen))
+    if run.models_sent and seen and sum(min(count, wanted) for count in seen.values()) >= wanted * of_round:
+        whose = f"{of_round} sites" if of_round < len(seen) else "every site"
+        message = f"A model of {whose} was received in {wanted} rounds of {flow.kind}."
         return holds(message, run.models_sent[-1])
     begun = list(account.logged(flow, r"Round \d{1,9} started"))
     message = f"{flow.kind} began {len(begun)} of {flow.rounds} rounds; it does not log which it completed."
