@@ -94,6 +94,58 @@ for rate in (0.1, 0.2):
     print("Result:", run.get_result())
 """.strip()
 
+PRINTS = """
+print("Errors show as\\n\\nTraceback (most recent call last):\\n  and its lines")
+print(f"MeanSquaredError: {loss.item():.3f}")
+print("Sending updated weights of layers [0, 1, 2]")
+print("AUC of classes", [float("nan")] * 3)
+""".strip()
+METRICS = '{"loss": loss.item(), "auc": float("nan"), "f1 of classes": x[0].numpy()}'
+WITHOUT_PERSISTOR = """
+import argparse
+
+from nvflare.app_common.workflows.fedavg import FedAvg
+from nvflare.job_config.api import FedJob
+from nvflare.job_config.script_runner import FrameworkType, ScriptRunner
+
+p = argparse.ArgumentParser()
+p.add_argument("--sites", type=int, default=2)
+p.add_argument("--rounds", type=int, default=2)
+a = p.parse_args()
+job = FedJob(name="line")
+model = {"slope": 0.0, "offset": 0.0}
+job.to_server(FedAvg(num_clients=a.sites, num_rounds=a.rounds, persistor_id="", model=model))
+for number in range(a.sites):
+    job.to(ScriptRunner(script="client.py", framework=FrameworkType.NUMPY), f"site-{number + 1}")
+job.simulator_run("workspace")
+""".strip()
+OF_SCALARS = """
+import numpy as np
+import nvflare.client as flare
+
+flare.init()
+x = np.random.default_rng(int(flare.get_site_name()[-1])).normal(size=99).astype(np.float32)
+while flare.is_running():
+    model = flare.receive().params
+    slope, offset = np.float32(model["slope"]), np.float32(model["offset"])
+    for _ in range(9):
+        error = slope * x + offset - 3 * x - 1
+        slope, offset = slope - np.float32(0.1) * (error * x).mean(), offset - np.float32(0.1) * error.mean()
+    flare.send(flare.FLModel(params={"slope": slope, "offset": offset}))
+""".strip()
+LOGGING = """
+import logging.config
+logging.config.dictConfig({"version": 1, "root": {"level": "WARNING"}})
+logging.basicConfig(level=logging.INFO, force=True)
+flare.init()
+""".strip()
+ENVIRONMENT = "recipe.execute(SimEnv(num_clients=args.sites, {}))"
+WARMING = "RATE = 0.05 * received.current_round\nmodel.load_state_dict(received.params)"
+FEW = """
+if fl_ctx.get_identity_name() == "site-2":
+    self.columns = {name: values[:9] for name, values in self.columns.items()}
+""".strip()
+
 
 def line(name, edit):
     return OwnJob(name, "fitted_line", (edit,), fields=(("environment", "torch"),))
@@ -162,6 +214,48 @@ JOBS = (
     ),
     OwnJob("evaluation_of_a_model", "digits", evaluated('{"accuracy": accuracy}')),
     OwnJob("every_model_at_every_site", "digits", cross_validated('{"accuracy": accuracy}')),
+    OwnJob(
+        "prints_and_metrics",
+        "digits",
+        (
+            Edit("client.py", "    print(", PRINTS),
+            client("metrics=", f"flare.send(flare.FLModel(params=params, meta=meta, metrics={METRICS}))"),
+        ),
+    ),
+    OwnJob(
+        "scalars_without_a_persistor",
+        "digits",
+        (Edit("job.py", "", WITHOUT_PERSISTOR), Edit("client.py", "", OF_SCALARS)),
+    ),
+    OwnJob(
+        "checkpoint_of_its_own",
+        "digits",
+        (
+            Edit("job.py", "recipe = ", 'import torch\n\ntorch.save(Net().state_dict(), "trained.pt")'),
+            Edit("job.py", "    min_clients=", 'initial_ckpt="trained.pt",'),
+            Edit("job.py", "recipe.execute", ENVIRONMENT.format('log_config="ERROR"'), True),
+        ),
+    ),
+    OwnJob("its_own_logging", "digits", (client("flare.init()", LOGGING),)),
+    OwnJob(
+        "one_thread",
+        "digits",
+        (Edit("job.py", "recipe.execute", ENVIRONMENT.format("num_threads=1"), True),),
+    ),
+    OwnJob(
+        "samples_two_of_five",
+        "digits",
+        (Edit("job.py", "    min_clients=", "    min_clients=2,", True),),
+        fields=(("sites", 5), ("rounds", 2)),
+    ),
+    OwnJob("rate_that_begins_at_0", "digits", (client("    model.load_state_dict", WARMING),)),
+    OwnJob(
+        "log_of_22_mb",
+        "digits",
+        (Edit("client.py", "    print(", 'for _ in range(220 * (site == 0)):\n    print("x" * 100_000)'),),
+        fields=(("rounds", 1),),
+    ),
+    OwnJob("statistics_of_few_rows", "statistics", (Edit("table.py", '["dose"][0]', FEW),)),
     OwnJob("one_site_after_the_other", "digits", (Edit("job.py", "from nvflare.app_opt", CYCLIC, True),)),
 )
 
