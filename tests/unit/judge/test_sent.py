@@ -153,7 +153,7 @@ def test_a_file_too_large_to_be_collected_is_named_and_is_no_fault(sent):
         file.truncate(FILE_LIMIT + 1)
     assert judge(sent).verdict == "PASS"
     (sent / "job/data.bin").write_bytes(b"small")
-    assert "No code, and not as sent: data.bin." in _broken(sent, "files_are_as_sent").message
+    assert "Data that is not as it was sent: data.bin." in _broken(sent, "files_are_as_sent").message
 
 
 def test_data_that_the_job_wrote_anew_or_removed_is_named_and_is_no_fault(sent):
@@ -161,7 +161,13 @@ def test_data_that_the_job_wrote_anew_or_removed_is_named_and_is_no_fault(sent):
     (sent / "job/results.csv").write_text("loss\n0.1\n")
     (sent / COPY / "results.csv").write_text("loss\n0.1\n")
     assert judge(sent).verdict == "PASS"
-    assert _broken(sent, "files_are_as_sent").message == "No code, and not as sent: old.json, results.csv."
+    assert _broken(sent, "files_are_as_sent").message == "Data that is not as it was sent: old.json, results.csv."
+
+
+def test_settings_that_differ_are_a_doubt(sent):
+    _sends(sent, {**read(sent / "spec.json", RunSpec).files, "rates.yml": "0" * 64})
+    (sent / "job/rates.yml").write_text("rate: 0.1\n")
+    assert _broken(sent, "files_are_as_sent").message == "job/rates.yml is not the file that was sent."
 
 
 def test_code_that_nobody_sent_is_named(sent):

@@ -15,6 +15,8 @@ from rekindle.records.text import few
 
 _CODE = {".py", ".so", ".sh"}
 """Files that Python or a shell may run without being named."""
+_DECIDES = {*_CODE, "", ".cfg", ".conf", ".ini", ".toml", ".yaml", ".yml"}
+"""Files that decide what a job does, and that no job rewrites."""
 _JOB = (events.FinalEvent, events.TrackingEvent, events.ExceptionEvent, events.ModelEvent)
 _ONCE = (events.FinalEvent, events.GlobalEvent, events.ModelEvent, events.TrackingEvent)
 """Each is written once of a round, a model or a tracker."""
@@ -105,7 +107,7 @@ def files_are_as_sent(run: Run) -> Iterator[Result]:
         file, found = f"{folders.JOB}/{name}", _digest(job / name)
         if found == digest or (not digest and (not found or (job / name).lstat().st_size > FILE_LIMIT)):
             continue
-        if Path(name).suffix not in {*_CODE, ""}:
+        if Path(name).suffix not in _DECIDES:
             data.append(name)
         elif found is None:
             yield unknown(f"{file} was sent and is missing from the run.")
@@ -122,7 +124,7 @@ def files_are_as_sent(run: Run) -> Iterator[Result]:
     if large := sorted(name for name, digest in sent.items() if not digest):
         notes.append(f"Too large to be collected and compared: {few(large)}.")
     if data:
-        notes.append(f"No code, and not as sent: {few(sorted(data))}.")
+        notes.append(f"Data that is not as it was sent: {few(sorted(data))}.")
     if more := [name for name in _code(job) if name not in sent]:
         notes.append(f"Code in the job's folder that was not sent: {few(more)}.")
     if notes:
