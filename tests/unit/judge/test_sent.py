@@ -161,7 +161,8 @@ def test_data_that_the_job_wrote_anew_or_removed_is_named_and_is_no_fault(sent):
     (sent / "job/results.csv").write_text("loss\n0.1\n")
     (sent / COPY / "results.csv").write_text("loss\n0.1\n")
     assert judge(sent).verdict == "PASS"
-    assert _broken(sent, "files_are_as_sent").message == "Data that is not as it was sent: old.json, results.csv."
+    named = _broken(sent, "files_are_as_sent").message
+    assert named == "Data that is not as it was sent: old.json, results.csv."
 
 
 def test_settings_that_differ_are_a_doubt(sent):
