@@ -5,7 +5,6 @@ import shutil
 import sys
 
 from rich.box import SIMPLE_HEAD
-from rich.cells import cell_len
 from rich.console import Console
 from rich.style import Style
 from rich.table import Table
@@ -46,16 +45,12 @@ def grid(rows: list[dict[str, str]], shares: dict[str, float], width: int, colou
         return ""
     left_out = _WIDE_ONLY if width < _WIDE else ()
     rows = [{name: one_line(cell) for name, cell in row.items() if name not in left_out} for row in rows]
-    widths = {
-        name: min(max(cell_len(name), *(cell_len(row[name]) for row in rows)), max(int(width * share), 8))
-        for name, share in shares.items()
-        if name in rows[0]
-    }
-    rest = width - sum(widths.values()) - 2 * len(widths)
-
-    grid = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    grid = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
     for name in rows[0]:
-        grid.add_column(name, overflow="fold", width=widths.get(name, rest))
+        if name in shares:
+            grid.add_column(name, overflow="fold", max_width=max(int(width * shares[name]), 8))
+        else:
+            grid.add_column(name, overflow="fold", ratio=1)
     for row in rows:
         cells = {name: Text(cell) for name, cell in row.items()}
         if "verdict" in cells:
