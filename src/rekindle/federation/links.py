@@ -9,6 +9,7 @@ after 400 s and was not over).
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from rekindle.gpus.models import version_key
 from rekindle.records import Bound, Complaint, LinkRecord, Way
 
 _MIB = 1 << 20
@@ -53,7 +54,7 @@ def streaming(links: Mapping[str, LinkRecord], release: str) -> dict[str, str]:
     before 2.9 send nothing twice (source) and stay as they are.
     """
     slowest = min(min(link.down_bit_s, link.up_bit_s) for link in links.values()) / len(links)
-    if _version(release) < (2, 9) or _SHARE_S * slowest >= _OWN_WINDOW:
+    if version_key(release) < (2, 9) or _SHARE_S * slowest >= _OWN_WINDOW:
         return {}
     window = max(_SMALLEST, 1 << (int(_SHARE_S * slowest).bit_length() - 1))
     set_to = {"WINDOW_SIZE": window, "ACK_INTERVAL": window // 4}
@@ -110,7 +111,7 @@ def _bounds(rate: float, host: str, window: int, release: str, server_memory: in
         why=f"{rate * _REQUEST_S / 8e6:.0f} MB pass {speed} within the {_REQUEST_S} s that NVFlare allows.",
         fix="split it, raise np_ and tensor_streaming_per_request_timeout in the job, or leave the site out.",
     )
-    if _version(release) >= (2, 9):
+    if version_key(release) >= (2, 9):
         yield Bound(
             of="tensor",
             bytes=_BLOB,
@@ -128,8 +129,4 @@ def _bounds(rate: float, host: str, window: int, release: str, server_memory: in
 
 
 def _own_window(release: str) -> int:
-    return _OWN_WINDOW if _version(release) >= (2, 9) else 16 * _MIB  # source: byte_streamer.py
-
-
-def _version(release: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in release.split(".")[:2] if part.isdigit())
+    return _OWN_WINDOW if version_key(release) >= (2, 9) else 16 * _MIB  # source: byte_streamer.py
