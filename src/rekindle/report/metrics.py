@@ -1,8 +1,9 @@
 """``metrics.prom``: a run in Prometheus' text format, as node_exporter's textfile collector reads it."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from typing import TypeVar
 
 from prometheus_client import generate_latest
 from prometheus_client.core import GaugeMetricFamily
@@ -14,6 +15,8 @@ from rekindle.records import moment
 from rekindle.records.text import one_line
 from rekindle.results.causes import standing
 from rekindle.results.gather import HostResults, Results
+
+LabelsT = TypeVar("LabelsT", bound=tuple[str, ...])
 
 _JOB, _GPU = ("host", "job"), ("host", "gpu", "uuid", "model", "figure", "unit")
 
@@ -36,23 +39,19 @@ class _Run(Collector):
         hosts = [host for host in results.hosts if host.rows and host.name != folders.FEDERATIONS]
         counts = Counter(standing(host.rows) for host in hosts)
         began = _seconds(results.playbook.newest)
-        yield _gauge("run_passed", "Whether every required job passed.", ("run",), [((run,), results.passed)])
+        yield _gauge("run_passed", "Whether every required job passed.", ("run",), {(run,): results.passed})
         yield _gauge(
-            "run_started_timestamp_seconds", "Start of its latest playbook.", ("run",), [((run,), began)]
+            "run_started_timestamp_seconds", "Start of its latest playbook.", ("run",), {(run,): began}
         )
         of_hosts = {(run, kind): count for kind, count in counts.items()}
-        yield _gauge("hosts", "Hosts by the worst verdict on them.", ("run", "verdict"), of_hosts.items())
+        yield _gauge("hosts", "Hosts by the worst verdict on them.", ("run", "verdict"), of_hosts)
         yield from self._jobs()
         ends = {(one_line(host.name),): _seconds(host.lease_ends) for host in results.hosts}
-        yield _gauge("lease_end_timestamp_seconds", "When the host's lease ends.", ("host",), ends.items())
+        yield _gauge("lease_end_timestamp_seconds", "When the host's lease ends.", ("host",), ends)
         accepted = {(one_line(of.host), of.verdict): 1 for of in results.accepted[0].hosts}
-        yield _gauge(
-            "acceptance", "1 for the verdict on the host's GPUs.", ("host", "verdict"), accepted.items()
-        )
-        figures = {labels: value for host in results.hosts for labels, value in _figures(host)}
-        yield _gauge(
-            "gpu_figure", "What a GPU does, as it was measured before jobs ran.", _GPU, figures.items()
-        )
+        yield _gauge("acceptance", "1 for the verdict on the host's GPUs.", ("host", "verdict"), accepted)
+        figures = dict(figure for host in results.hosts for figure in _figures(host))
+        yield _gauge("gpu_figure", "What a GPU does, as it was measured before jobs ran.", _GPU, figures)
 
     def _jobs(self) -> Iterator[GaugeMetricFamily]:
         rows = {(one_line(row.host), one_line(row.job or "")): row for row in self._results.rows}
@@ -62,20 +61,18 @@ class _Run(Collector):
         took = {key: verdict.duration_s for key, verdict in judged.items()}
         rounds = {key: len({of.round for of in verdict.rounds}) for key, verdict in judged.items()}
         text = "1 for the verdict on the job, or on the host itself where the job is empty."
-        yield _gauge("verdict", text, (*_JOB, "verdict", "required"), verdicts.items())
-        yield _gauge(
-            "job_started_timestamp_seconds", "When the run that was judged began.", _JOB, started.items()
-        )
-        yield _gauge("job_duration_seconds", "How long it took.", _JOB, took.items())
-        yield _gauge("job_rounds", "Rounds that left evidence.", _JOB, rounds.items())
+        yield _gauge("verdict", text, (*_JOB, "verdict", "required"), verdicts)
+        yield _gauge("job_started_timestamp_seconds", "When the run that was judged began.", _JOB, started)
+        yield _gauge("job_duration_seconds", "How long it took.", _JOB, took)
+        yield _gauge("job_rounds", "Rounds that left evidence.", _JOB, rounds)
 
 
 def _gauge(
-    name: str, text: str, labels: tuple[str, ...], values: Iterable[tuple[tuple[str, ...], float | None]]
+    name: str, text: str, labels: tuple[str, ...], values: Mapping[LabelsT, float | None]
 ) -> GaugeMetricFamily:
-    """Return a family; None is unknown, and left out."""
+    """Return a family with its ``values`` by label; None is unknown, and left out."""
     family = GaugeMetricFamily(f"rekindle_{name}", text, labels=labels)
-    for of, value in values:
+    for of, value in values.items():
         if value is not None:
             family.add_metric(of, value)
     return family
