@@ -14,6 +14,7 @@ import msgspec
 import psutil
 from own_jobs import GONE, PORT_TAKEN, Edit, end_driver, supervisor, wait_for_verdict
 from run_here import start_here
+from waits import until
 
 from rekindle.driver.processes import status
 from rekindle.jobs import load_job
@@ -51,10 +52,7 @@ class Live:
         self.wait_for(lambda: any(path.exists() for path in moments))
 
     def wait_for(self, holds, limit_s=120.0):
-        end = time.monotonic() + limit_s
-        while not holds():
-            assert time.monotonic() < end, f"{self.work.name}: the moment for the fault did not come"
-            time.sleep(0.1)
+        until(holds, limit_s, f"{self.work.name}: the moment for the fault did not come")
 
     def process(self, *words, **environ):
         """Return the first process of the run with these words in its command line."""

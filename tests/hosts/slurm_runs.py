@@ -58,11 +58,3 @@ def built(site, folder):
 def verdict(done, job="pt_ddp"):
     """Return the verdict on a job of a play."""
     return read(done.results / "login" / job / "verdict.json", VerdictRecord)
-
-
-def until(holds, within_s=60):
-    """Wait until it holds, and fail if it never does."""
-    ends = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < ends, "It never came about."
-        time.sleep(0.1)

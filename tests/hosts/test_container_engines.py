@@ -3,11 +3,8 @@
 import json
 import os
 import subprocess
-import sys
-import time
 from contextlib import suppress
 
-import msgspec
 import psutil
 import pytest
 from docker_daemon import daemon
@@ -16,13 +13,14 @@ from lab.machine import alone
 from own_jobs import supervisor
 from plays import REPOSITORY
 from podman import running
+from toys import toy
+from waits import until
 
 from rekindle.host.leftovers import end_processes
 from rekindle.host.leftovers import running as runs_of
-from rekindle.host.payload import packed, written
 from rekindle.hostfacts.engines import engines
 from rekindle.hostfacts.frames import parse
-from rekindle.records import Claim, Container, Ended, Engine, Example, Job, RunSpec, Site, VerdictRecord, read
+from rekindle.records import Container, Ended, Engine, Example, VerdictRecord, read
 from rekindle.records.events import SampleEvent
 from rekindle.records.evidence import read_lines
 
@@ -73,42 +71,19 @@ def start(engine, tmp_path, monkeypatch):
     monkeypatch.setenv("NCCL_DEBUG", "INFO")
 
     def made(script, image=IMAGE, seconds=3, digest=None, **limits):
-        jobs, run = tmp_path / "jobs", tmp_path / "root" / "runs" / "toy"
-        (jobs / "toy").mkdir(parents=True)
-        (jobs / "toy" / "job.py").write_text(script)
-        job = Job(
-            schema="rekindle/job/1",
-            name="toy",
-            summary="",
+        run, start = toy(
+            tmp_path,
+            script,
+            name="root/runs/toy",
             example=Example(command=("job.py",), environ={"SECONDS": str(seconds)}),
             container=Container(image=image),
-            environment="torch",
-            sites=1,
-            ranks_per_site=1,
-            rounds=1,
-            when_short_of_gpus="share",
-            proof=(Claim(claim="loss_falls"),),
-            limit_s=limits.get("limit_s", 60),
-        )
-        spec = RunSpec(
-            schema="rekindle/spec/3",
-            nonce=NONCE,
-            host="h",
-            job=job,
-            sites=(Site(name="site-1", ranks=1, gpus=()),),
-            python=sys.executable,
             engine=Engine(name=engine.name, path=str(engine.path), version="4"),
-            lock_sha256="0" * 64,
             versions={"image id": digest or engine.digest(image)},
-            tmpdir=str(tmp_path / "root" / "tmp"),
-            silence_s=limits.get("silence_s", 60),
+            **limits,
         )
-        environ = {**os.environ, "PYTHONPATH": str(written(packed(jobs), tmp_path / "payload"))}
 
-        def go(nonce=NONCE):
-            command = [sys.executable, "-m", "rekindle.driver", "start", str(run)]
-            given = msgspec.json.encode(msgspec.structs.replace(spec, nonce=nonce))
-            subprocess.run(command, input=given, env=environ, capture_output=True, check=True, timeout=30)
+        def go(**more):
+            start(**more)
             return run
 
         return go
@@ -116,22 +91,14 @@ def start(engine, tmp_path, monkeypatch):
     return made
 
 
-def _until(holds, what):
-    ends = time.monotonic() + 120
-    while not (found := holds()):
-        assert time.monotonic() < ends, what
-        time.sleep(0.1)
-    return found
-
-
 def _ended(run):
-    _until(lambda: not runs_of(run.parents[1]), "the run goes on")
+    until(lambda: not runs_of(run.parents[1]), what="the run goes on")
     return read(run / "ended.json", Ended)
 
 
 def _child(run):
     path = run / "job" / "child.pid"
-    _until(lambda: path.exists() and path.read_text(), "the job does not work")
+    until(lambda: path.exists() and path.read_text(), what="the job does not work")
     return psutil.Process(int(path.read_text()))
 
 
@@ -222,10 +189,10 @@ def test_one_that_a_killed_driver_left_ends_before_the_runs_next_start(start, en
     run = go()
     left = _child(run)
     supervisor(run).kill()
-    _until(lambda: not runs_of(run.parents[1]), "the supervisor goes on")
+    until(lambda: not runs_of(run.parents[1]), what="the supervisor goes on")
     assert left.is_running()
     assert len(engine.containers()) == 1
-    go("another nonce")
+    go(nonce="another nonce")
     assert _gone(left)
     assert _ended(run).reason == "limit"
     assert engine.containers() == []
@@ -235,7 +202,7 @@ def test_one_that_a_killed_driver_left_ends_as_its_host_is_retired(start, engine
     run = start(WORKS, seconds=600)()
     left = _child(run)
     supervisor(run).kill()
-    _until(lambda: not runs_of(run.parents[1]), "the supervisor goes on")
+    until(lambda: not runs_of(run.parents[1]), what="the supervisor goes on")
     assert left.is_running()
     end_processes(run.parents[1])
     assert _gone(left)

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import yaml
 from plays import SMALLEST, checkout, play
-from slurm_runs import ASKED, PT_DDP, asked, built, in_mid_run, until, verdict
+from slurm_runs import ASKED, PT_DDP, asked, built, in_mid_run, verdict
+from waits import until
 
 from rekindle.doctor import diagnose_paths
 from rekindle.records import Ended, EnvRecord, HostRecord, PayloadRecord, RunSpec, VerdictRecord, read

@@ -1,7 +1,5 @@
 """The driver on a job that is a few lines of Python: it starts, follows, ends and leaves nothing behind."""
 
-import fcntl
-import os
 import re
 import signal
 import subprocess
@@ -14,11 +12,11 @@ import msgspec
 import psutil
 import pytest
 import run_here
+from toys import STUBBORN, assert_gone, child_pid, supervisor_of, toy, wait_for, wait_for_end
 
 from rekindle.host.leftovers import end_processes, running
-from rekindle.host.payload import packed, written
 from rekindle.jobs import load_job
-from rekindle.records import Claim, Ended, Job, Progress, RunSpec, Site, VerdictRecord, read
+from rekindle.records import Ended, Progress, RunSpec, VerdictRecord, read
 from rekindle.records.evidence import read_lines
 
 REPOSITORY = Path(__file__).parents[3]
@@ -40,93 +38,6 @@ while True:
     time.sleep(0.05)
 print("the group has ended")
 """
-STUBBORN = """
-import os, signal, subprocess, sys, time
-code = "import signal as s, time; s.signal(s.SIGTERM, s.SIG_IGN); print(flush=True); time.sleep(600)"
-child = subprocess.Popen([sys.executable, "-c", code], start_new_session=True, stdout=subprocess.PIPE)
-child.stdout.read(1)
-os.kill(child.pid, signal.SIGSTOP)
-open("child.pid", "w").write(str(child.pid))
-time.sleep(600)
-"""
-
-
-def _start(tmp_path, script, limit_s=60, silence_s=60, name="a run's folder", **of_spec):
-    jobs, example = tmp_path / "jobs", of_spec.pop("example", None)
-    python = of_spec.pop("python", sys.executable)
-    (jobs / "toy").mkdir(parents=True)
-    (jobs / "toy" / "job.py").write_text(script)
-    job = Job(
-        schema="rekindle/job/1",
-        name="toy",
-        summary="",
-        example=example,
-        environment="torch",
-        sites=1,
-        ranks_per_site=1,
-        rounds=1,
-        when_short_of_gpus="share",
-        limit_s=limit_s,
-        proof=(Claim(claim="loss_falls"),),
-    )
-    run = tmp_path / name
-    spec = RunSpec(
-        schema="rekindle/spec/3" if example else "rekindle/spec/2",
-        nonce="of this run",
-        host="h",
-        job=job,
-        sites=(Site(name="site-1", ranks=1, gpus=()),),
-        python=python,
-        lock_sha256="0" * 64,
-        versions={},
-        tmpdir=str(run.parents[1] / "tmp" if run.parent.name == "runs" else tmp_path),
-        silence_s=silence_s,
-        **of_spec,
-    )
-    environ = {**os.environ, "PYTHONPATH": str(written(packed(jobs), tmp_path / "payload"))}
-
-    def start(verb="start", nonce="of this run"):
-        command = [sys.executable, "-m", "rekindle.driver", verb, str(run)]
-        given = msgspec.json.encode(msgspec.structs.replace(spec, nonce=nonce))
-        done = subprocess.run(command, input=given, env=environ, capture_output=True, check=True, timeout=30)
-        return {b"started\n": True, b"": False}[done.stdout]
-
-    return run, start
-
-
-def _wait_for(path: Path, limit_s=300):
-    end = time.monotonic() + limit_s
-    while not (path.exists() and path.stat().st_size):
-        assert time.monotonic() < end, f"{path} did not come"
-        time.sleep(0.05)
-    return path
-
-
-def _wait_for_end(run, limit_s=300):
-    """Return the run's folder once its supervisor has let go of it."""
-    end = time.monotonic() + limit_s
-    while True:
-        with suppress(OSError), (run / "driver.lock").open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return run
-        assert time.monotonic() < end, "the supervisor goes on"
-        time.sleep(0.05)
-
-
-def _pid(run):
-    return int(_wait_for(run / "job" / "child.pid").read_text())
-
-
-def _assert_gone(pid):
-    psutil.wait_procs([psutil.Process(pid)] if psutil.pid_exists(pid) else [], timeout=5)
-    assert not psutil.pid_exists(pid)
-
-
-def _supervisor(run):
-    (found,) = [p for p in psutil.process_iter(["cmdline"]) if str(run) in (p.info["cmdline"] or [])]
-    return found
-
-
 OUTPUT_AND_NONCE = """
 import os, stat, time
 for number in (1, 2):  # a pipe that breaks makes NVFlare's logging call itself at every site
@@ -137,9 +48,9 @@ time.sleep(1)
 
 
 def test_a_job_that_exits_0_and_proves_nothing_is_no_pass_and_all_of_it_has_its_nonce(tmp_path):
-    run, start = _start(tmp_path, OUTPUT_AND_NONCE)
+    run, start = toy(tmp_path, OUTPUT_AND_NONCE)
     assert start() is True
-    assert read(_wait_for_end(run) / "verdict.json", VerdictRecord).verdict == "UNPROVEN"
+    assert read(wait_for_end(run) / "verdict.json", VerdictRecord).verdict == "UNPROVEN"
     ended = read(run / "ended.json", Ended)
     assert (ended.exit_status, ended.nonce) == (0, "of this run")
     assert (run / "job.log").read_text().split("\n") == ["True", "True", "of this run", ""]
@@ -147,13 +58,13 @@ def test_a_job_that_exits_0_and_proves_nothing_is_no_pass_and_all_of_it_has_its_
 
 
 def test_a_run_that_is_retired_is_judged_before_its_processes_end(tmp_path):
-    run, start = _start(tmp_path, f"{ESCAPE}time.sleep(600)", name="rekindle/runs/toy-0123456789ab")
+    run, start = toy(tmp_path, f"{ESCAPE}time.sleep(600)", name="rekindle/runs/toy-0123456789ab")
     start()
-    pid, supervisor = _pid(run), _supervisor(run)
+    pid, supervisor = child_pid(run), supervisor_of(run)
     assert running(tmp_path / "rekindle") == ["toy-0123456789ab"]
     end_processes(tmp_path / "rekindle")
-    _assert_gone(pid)
-    _assert_gone(supervisor.pid)
+    assert_gone(pid)
+    assert_gone(supervisor.pid)
     assert read(run / "ended.json", Ended).reason == "interrupted"
     assert read(run / "verdict.json", VerdictRecord).verdict != "PASS"
 
@@ -176,9 +87,9 @@ def test_a_job_gets_no_secret_and_its_files_are_for_their_owner_alone(tmp_path, 
     for name in {*secret, "TOKENIZERS_PARALLELISM", "KEYBOARD", "MONKEYS"}:
         monkeypatch.setenv(name, "CANARY")
     code = "import os; print(*os.environ.items(), open(f'/proc/{os.getppid()}/environ').read(), sep='\\n')"
-    run, start = _start(tmp_path, code)
+    run, start = toy(tmp_path, code)
     start()
-    log = _wait_for(_wait_for_end(run) / "job.log").read_text()
+    log = wait_for(wait_for_end(run) / "job.log").read_text()
     assert "REKINDLE_EVIDENCE" in log
     assert "PATH=" in log, "the supervisor's own are not there"
     assert re.findall(r"(\w+)\W+CANARY", log) == ["TOKENIZERS_PARALLELISM"] * 2
@@ -186,28 +97,28 @@ def test_a_job_gets_no_secret_and_its_files_are_for_their_owner_alone(tmp_path, 
 
 
 def test_an_orphan_that_has_ended_is_reaped_so_that_its_process_group_ends(tmp_path):
-    run, start = _start(tmp_path, ORPHAN, limit_s=20)
+    run, start = toy(tmp_path, ORPHAN, limit_s=20)
     assert start() is True
-    assert read(_wait_for_end(run) / "ended.json", Ended).reason == "finished"
+    assert read(wait_for_end(run) / "ended.json", Ended).reason == "finished"
     assert "the group has ended" in (run / "job.log").read_text()
 
 
 def test_at_the_limit_even_a_stopped_process_that_ignores_sigterm_is_ended(tmp_path):
-    run, start = _start(tmp_path, STUBBORN, limit_s=2)
+    run, start = toy(tmp_path, STUBBORN, limit_s=2)
     start()
-    pid = _pid(run)
-    verdict = read(_wait_for(run / "verdict.json"), VerdictRecord)
+    pid = child_pid(run)
+    verdict = read(wait_for(run / "verdict.json"), VerdictRecord)
     assert verdict.verdict == "HUNG"
     assert "stopped" in verdict.cause
     assert read(run / "ended.json", Ended).reason == "limit"
-    _assert_gone(pid)
+    assert_gone(pid)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_driver_that_is_stopped_twice_still_writes_its_records(tmp_path, number):
-    run, start = _start(tmp_path, STUBBORN)
+    run, start = toy(tmp_path, STUBBORN)
     start()
-    pid, supervisor = _pid(run), _supervisor(run)
+    pid, supervisor = child_pid(run), supervisor_of(run)
     while supervisor.is_running() and supervisor.status() != psutil.STATUS_ZOMBIE:
         with suppress(psutil.NoSuchProcess):
             supervisor.send_signal(number)
@@ -215,7 +126,7 @@ def test_a_driver_that_is_stopped_twice_still_writes_its_records(tmp_path, numbe
     assert read(run / "verdict.json", VerdictRecord).verdict == "FAIL"
     assert read(run / "progress.json", Progress).state == "ended"
     assert not (run / "driver.log").read_text()
-    _assert_gone(pid)
+    assert_gone(pid)
 
 
 def test_a_signal_between_two_steps_interrupts_the_next():

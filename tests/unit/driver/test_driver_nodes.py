@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from slurm_stand_in import stand_in
-from test_driver import _assert_gone, _start, _wait_for_end
+from toys import assert_gone, toy, wait_for_end
 
 from rekindle.driver.command import environment
 from rekindle.driver.nodes import Nodes, members
@@ -56,9 +56,9 @@ def allocation(tmp_path, monkeypatch):
 
 
 def test_each_node_has_its_samples_and_nothing_is_left_on_any(tmp_path, allocation):
-    run, start = _start(tmp_path, JOB, name="run", nodes=NODES)
+    run, start = toy(tmp_path, JOB, name="run", nodes=NODES)
     start()
-    _wait_for_end(run)
+    wait_for_end(run)
     assert read(run / "ended.json", Ended).reason == "finished"
     assert not (run / "samples.jsonl").exists()
     worked = {}
@@ -67,16 +67,16 @@ def test_each_node_has_its_samples_and_nothing_is_left_on_any(tmp_path, allocati
         worked[node] = {pid for line in lines for pid in line["worked"].get("site-1", {}).get("pids", ())}
         for pid in (run / "job" / f"{node}.pids").read_text().split():
             assert int(pid) in worked[node]
-            _assert_gone(int(pid))
+            assert_gone(int(pid))
     assert list(allocation.glob("step-*")) == []
     assert "--job-name=rekindle-of this run-samplers --nodelist=n10" in (allocation / "calls").read_text()
 
 
 def test_a_run_that_has_to_be_ended_has_an_autopsy_of_every_node(tmp_path, allocation):
     goes_on = JOB.replace("while not seen:", "while True:")
-    run, start = _start(tmp_path, goes_on, name="run", nodes=NODES)
+    run, start = toy(tmp_path, goes_on, name="run", nodes=NODES)
     start()
-    _wait_for_end(run)
+    wait_for_end(run)
     assert read(run / "ended.json", Ended).reason == "hung"
     files = {path.name for path in (run / "autopsy").iterdir()}
     assert {"processes.txt", "processes-n10.txt", "stacks-n10.txt"} <= files
@@ -136,9 +136,9 @@ def test_steps_that_squeue_does_not_list_are_waited_for_no_longer_than_the_limit
 
 def test_without_srun_the_job_is_not_started(tmp_path, allocation, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    run, start = _start(tmp_path, "open('began', 'w')", name="run", nodes=NODES)
+    run, start = toy(tmp_path, "open('began', 'w')", name="run", nodes=NODES)
     start()
-    ended = read(_wait_for_end(run) / "ended.json", Ended)
+    ended = read(wait_for_end(run) / "ended.json", Ended)
     message = "The driver cannot start the job: No such file or directory."
     assert (ended.reason, ended.message) == ("interrupted", message)
     assert not (run / "job" / "began").exists()
@@ -156,9 +156,9 @@ def test_a_node_that_takes_no_step_ends_the_run_though_its_ranks_hang(tmp_path, 
     (tmp_path / "bin/srun").write_text(f"#!/bin/sh\n{message}\nexit 1\n")
     (tmp_path / "bin/srun").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
-    run, start = _start(tmp_path, "import time\ntime.sleep(600)", name="run", nodes=NODES)
+    run, start = toy(tmp_path, "import time\ntime.sleep(600)", name="run", nodes=NODES)
     start()
-    _wait_for_end(run)
+    wait_for_end(run)
     ended = read(run / "ended.json", Ended)
     assert (ended.reason, ended.message) == ("interrupted", f"No sampler started on n10: {NO_STEP}")
     record = read(run / "verdict.json", VerdictRecord)

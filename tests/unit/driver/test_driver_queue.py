@@ -8,7 +8,7 @@ import sys
 import msgspec
 import pytest
 from slurm_stand_in import stand_in
-from test_driver import _start
+from toys import toy
 
 from rekindle.records import Ended, RunSpec, Slurm, VerdictRecord, read
 
@@ -18,7 +18,7 @@ SLURM = Slurm(partition="gpu", nodes=2, time="01:00:00", extra=("--exclusive",))
 @pytest.fixture
 def queued(tmp_path, queue):
     """Return the folder of a run that was queued, and what calls start again."""
-    run, start = _start(tmp_path, JOB, name="rekindle/runs/toy-0123456789ab", slurm=SLURM)
+    run, start = toy(tmp_path, JOB, name="rekindle/runs/toy-0123456789ab", slurm=SLURM)
     assert start() is True
     return run, start
 

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,7 +11,8 @@ import msgspec
 import psutil
 import pytest
 from slurm_stand_in import stand_in
-from test_driver import _assert_gone, _start, _wait_for
+from toys import assert_gone, toy, wait_for
+from waits import until
 
 from rekindle.records import RunSpec, Slurm, read, write
 
@@ -99,22 +99,15 @@ def _guards(folder):
 def _driver(run, start, ends):
     """Start what is like a driver; returns it and its children once these are there."""
     driver = start(DRIVER, run, SLEEPS, LEAVES, ends)
-    _wait_for(run / "started", limit_s=60)
+    wait_for(run / "started", limit_s=60)
     return driver, {name: int((run / f"{name}.pid").read_text()) for name in ("near", "away", "orphan")}
-
-
-def _until(holds, within_s=30):
-    ends = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < ends, "It never came about."
-        time.sleep(0.05)
 
 
 def _kill(driver, run):
     """Kill what is like a driver, and wait until its guard has ended too."""
     driver.kill()
     driver.wait(timeout=30)
-    _until(lambda: not _guards(run))
+    until(lambda: not _guards(run))
 
 
 def test_all_that_a_killed_driver_left_is_ended(run, start):
@@ -125,13 +118,13 @@ def test_all_that_a_killed_driver_left_is_ended(run, start):
     guard.terminate()  # as SLURM does to all known processes of a cancelled job
     _kill(driver, run)
     for pid in left.values():
-        _assert_gone(pid)
+        assert_gone(pid)
 
 
 def test_a_driver_that_ends_has_its_guard_go_and_do_nothing(run, start):
     driver, left = _driver(run, start, ends="now")
     assert driver.wait(timeout=30) == 0
-    _until(lambda: not _guards(run))
+    until(lambda: not _guards(run))
     assert all(psutil.pid_exists(pid) for pid in left.values())
 
 
@@ -143,10 +136,10 @@ def test_what_others_run_on_the_node_goes_on(run, start):
         start(SLEEPS, run / "other.pid", REKINDLE_RUN=f"{run}-other"),
     ]
     for name in ("next", "other"):
-        _wait_for(run / f"{name}.pid", limit_s=60)
+        wait_for(run / f"{name}.pid", limit_s=60)
     driver, left = _driver(run, start, ends="never")
     _kill(driver, run)
-    _assert_gone(left["away"])
+    assert_gone(left["away"])
     assert [process.poll() for process in others] == [None, None]
 
 
@@ -160,8 +153,8 @@ os.execvp("srun", ["srun", *options, sys.executable, "-c", *sys.argv[1:]])
 def test_the_runs_steps_are_ended_too(run, start, environ):
     """Also steps without a process of the driver on this node."""
     step = start(STEP, SLEEPS.replace("SIG_IGN", "SIG_DFL"), run / "step.pid")
-    _wait_for(run / "step.pid", limit_s=60)
-    _until(lambda: list(Path(environ["SLURM_STAND_IN"]).glob("step-*")))
+    wait_for(run / "step.pid", limit_s=60)
+    until(lambda: list(Path(environ["SLURM_STAND_IN"]).glob("step-*")))
     driver, _ = _driver(run, start, ends="never")
     _kill(driver, run)
     step.wait(timeout=30)
@@ -184,12 +177,12 @@ time.sleep(600)
 
 def test_a_driver_has_its_guard_where_slurm_runs_it(tmp_path, queue, start):
     slurm = Slurm(partition="gpu", nodes=1, time="01:00:00")
-    run, submit = _start(tmp_path, JOB, name="rekindle/runs/toy-0123456789ab", slurm=slurm)
+    run, submit = toy(tmp_path, JOB, name="rekindle/runs/toy-0123456789ab", slurm=slurm)
     assert submit() is True
     driver = start(
         "from rekindle.driver.__main__ import main; main()", "supervise", run, SLURM_JOB_NODELIST="n9"
     )
-    child = int(_wait_for(run / "child.pid", limit_s=60).read_text())
+    child = int(wait_for(run / "child.pid", limit_s=60).read_text())
     _kill(driver, run)
-    _assert_gone(child)
+    assert_gone(child)
     assert not (run / "ended.json").exists()

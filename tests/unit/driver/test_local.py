@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from slurm_stand_in import stand_in
-from test_driver import _start
 from test_driver_queue import supervised
+from toys import toy
 
 from rekindle.host import disks, folders
 from rekindle.records import Slurm, VerdictRecord, read
@@ -25,7 +25,7 @@ def given(tmp_path, root, spec, queue):
     disks.keep(root, ASKED, [on_nodes])
     python = folders.environment(place, "toy", spec["lock_sha256"]) / "bin/python"
     slurm = Slurm(**ASKED, local_disk=str(disk))
-    run, start = _start(tmp_path, JOB, name="runs/toy-0123456789ab", slurm=slurm, python=str(python))
+    run, start = toy(tmp_path, JOB, name="runs/toy-0123456789ab", slurm=slurm, python=str(python))
     start()
     environ = stand_in(tmp_path / "slurm", "n9", NAMES)
     return run, place, environ

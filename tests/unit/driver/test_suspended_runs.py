@@ -8,7 +8,8 @@ import time
 import psutil
 import pytest
 from slurm_stand_in import stand_in
-from test_driver import _start
+from toys import toy
+from waits import until
 
 from rekindle.driver import clock
 from rekindle.records import Ended, Slurm, read
@@ -62,7 +63,7 @@ case "$*" in *" job "*) cat {state} ;; *) echo n9 ;; esac
 @pytest.mark.parametrize(("resumed", "reason"), [("2026-11-24T17:51:09", "finished"), ("None", "limit")])
 def test_a_run_may_be_suspended_for_longer_than_its_limit(tmp_path, queue, resumed, reason):
     asked = Slurm(partition="gpu", nodes=1, time="01:00:00")
-    run, start = _start(tmp_path, JOB, limit_s=8, silence_s=6, name="rekindle/runs/toy-0", slurm=asked)
+    run, start = toy(tmp_path, JOB, limit_s=8, silence_s=6, name="rekindle/runs/toy-0", slurm=asked)
     assert start() is True
     environ = stand_in(tmp_path / "slurm", "n9", ("n9",))
     state, scontrol = tmp_path / "state", tmp_path / "slurm/bin/scontrol"
@@ -70,8 +71,7 @@ def test_a_run_may_be_suspended_for_longer_than_its_limit(tmp_path, queue, resum
     scontrol.write_text(SCONTROL.format(state=state))
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environ}
     driver = psutil.Popen([sys.executable, "-m", "rekindle.driver", "supervise", str(run)], env=environ)
-    while not (run / "job/begun").exists():
-        time.sleep(0.05)
+    until((run / "job/begun").exists)
     together = [driver, *driver.children(recursive=True)]
     for process in together:
         process.send_signal(signal.SIGSTOP)

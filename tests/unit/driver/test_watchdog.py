@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from test_driver import _assert_gone, _pid, _start, _wait_for
+from toys import assert_gone, child_pid, toy, wait_for
 
 from rekindle.driver.snapshot import Process, Snapshot, Times, snapshot
 from rekindle.driver.watchdog import Watchdog, work
@@ -28,10 +28,10 @@ time.sleep(600)
 
 
 def test_a_dead_run_is_ended_with_its_cause_and_an_autopsy(tmp_path):
-    run, start = _start(tmp_path, STOPS_ITS_TRAINER)
+    run, start = toy(tmp_path, STOPS_ITS_TRAINER)
     start()
-    pid = _pid(run)
-    verdict = read(_wait_for(run / "verdict.json", 60), VerdictRecord)
+    pid = child_pid(run)
+    verdict = read(wait_for(run / "verdict.json", 60), VerdictRecord)
     ended = read(run / "ended.json", Ended)
     assert (verdict.verdict, ended.reason) == ("HUNG", "hung")
     assert re.fullmatch(rf"Process {pid} \(site-1 .*\) is stopped \(SIGSTOP\) for \d+ s\.", ended.message)
@@ -40,7 +40,7 @@ def test_a_dead_run_is_ended_with_its_cause_and_an_autopsy(tmp_path):
     assert f"Process {pid}" in autopsy["stacks.txt"]
     assert "MiB free" in autopsy["disk.txt"]
     assert "job.log" in autopsy["logs.txt"]
-    _assert_gone(pid)
+    assert_gone(pid)
 
 
 SERVER, CLIENT, TRAINER = 10, 20, 30

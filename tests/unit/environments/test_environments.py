@@ -10,20 +10,20 @@ import os
 import re
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 import pytest
+from waits import until
 
 from rekindle import locks
 from rekindle.environments import build as builder
 from rekindle.environments import probe as prober
 from rekindle.environments.lockfile import pins
 from rekindle.environments.progress import Reporter
-from rekindle.records import Environment, Progress, RecordError, read
+from rekindle.records import Environment, Progress
+from rekindle.records.base import read_valid
 
 LOCK = locks.text("driver.txt").encode()
 
@@ -109,14 +109,12 @@ def test_an_interrupted_build_leaves_nothing_that_counts(root, spec, monkeypatch
 def _answer(root):
     """Wait for what a detached build ends with."""
     path = root / "logs" / "environments" / "progress.json"
-    end = time.monotonic() + 60
-    while True:
-        with suppress(RecordError):
-            progress = read(path, Progress)
-            if progress.state != "running":
-                return progress
-        assert time.monotonic() < end
-        time.sleep(0.05)
+
+    def ended():
+        progress = read_valid(path, Progress)
+        return progress if progress and progress.state != "running" else None
+
+    return until(ended)
 
 
 def _start(root, *specs, slurm=None):

@@ -3,12 +3,12 @@
 import errno
 import json
 import os
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from unfit import UNFIT
+from waits import until
 
 from rekindle.host import detached, files
 from rekindle.host.look import held
@@ -55,14 +55,7 @@ def worker(tmp_path):
 
     yield begin
     (tmp_path / "goes on").unlink(missing_ok=True)
-    _wait_for(lambda: not held(tmp_path / "lock"))
-
-
-def _wait_for(done):
-    end = time.monotonic() + 30
-    while not done():
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    until(lambda: not held(tmp_path / "lock"))
 
 
 def test_what_is_started_holds_the_lock_until_it_ends(tmp_path, worker):
@@ -71,14 +64,14 @@ def test_what_is_started_holds_the_lock_until_it_ends(tmp_path, worker):
     with detached.locked(tmp_path / "lock") as second:
         assert second is None
     (tmp_path / "goes on").unlink()
-    _wait_for(lambda: not held(tmp_path / "lock"))
+    until(lambda: not held(tmp_path / "lock"))
 
 
 def test_what_is_started_has_a_session_a_log_and_its_own_variables(tmp_path, worker):
     (tmp_path / "log").write_text("of the one before\n")
     worker(ONLY="its own")
     (tmp_path / "goes on").unlink()
-    _wait_for(lambda: not held(tmp_path / "lock"))
+    until(lambda: not held(tmp_path / "lock"))
     lines = (tmp_path / "log").read_text().splitlines()
     found = json.loads(next(line for line in lines if line.startswith("{")))
     assert sorted(lines) == sorted(["to stderr", json.dumps(found)])

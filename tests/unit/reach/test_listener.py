@@ -11,6 +11,7 @@ from datetime import timedelta
 
 import pytest
 from plays import REPOSITORY
+from waits import until
 
 from rekindle.host.look import held
 from rekindle.reach import Trouble, wire
@@ -120,22 +121,15 @@ def test_it_is_left_behind_until_it_is_ended(tmp_path, run, asked, port):
     assert run("end", tmp_path / "reach") == (0, {})
 
 
-def _ends(port):
-    ends = time.monotonic() + 10
-    while not _free(port):
-        assert time.monotonic() < ends
-        time.sleep(0.05)
-
-
 def test_it_ends_with_its_folder(tmp_path, run, asked, port):
     run("listen", tmp_path / "reach", asked)
     (tmp_path / "reach/lock").unlink()
-    _ends(port)
+    until(lambda: _free(port))
 
 
 def test_it_ends_by_itself(tmp_path, run, asked, port):
     run("listen", tmp_path / "reach", json.dumps({**json.loads(asked), "limit_s": 1}))
-    _ends(port)
+    until(lambda: _free(port))
     ends = time.monotonic() + 10
     while held(tmp_path / "reach/lock"):
         assert time.monotonic() < ends
