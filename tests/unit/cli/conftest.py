@@ -1,7 +1,9 @@
 """The command line, called as a user calls it; and runs collected by a user of the test's own."""
 
+import json
 import sys
 
+import jsonschema
 import pytest
 from msgspec.structs import replace
 from recorded_edits import packed, under
@@ -23,6 +25,21 @@ def call(monkeypatch, capsys):
         status = cli.main()
         captured = capsys.readouterr()
         return status, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def ask(call):
+    """Call a verb with ``--json``; return its status and what it answers, which fits the verb's schema."""
+
+    def run(name, *arguments):
+        status, out, _ = call(name, *arguments, "--json")
+        found, schema = json.loads(out), json.loads(call("schema", name)[1])
+        jsonschema.validate(found, schema)
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({"found": found}, schema)
+        return status, found
 
     return run
 

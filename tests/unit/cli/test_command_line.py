@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import jsonschema
-import msgspec
 import pytest
+from msgspec.structs import replace
 from report_folders import FAIL, add_host, fill, three_hosts
 
 from rekindle.capsule.wheelhouse import Bundled
@@ -93,14 +93,9 @@ def _calls(results, recordings):
 
 
 @pytest.mark.parametrize("name", ["plan", "judge", "diagnose", "diff", "report", "verify"])
-def test_every_json_fits_its_schema(call, results, recordings, name):
-    schema = json.loads(call("schema", name)[1])
-    jsonschema.Draft202012Validator.check_schema(schema)
+def test_every_json_fits_its_schema(ask, results, recordings, name):
     for arguments in _calls(results, recordings)[name]:
-        found = json.loads(call(name, *arguments, "--json")[1])
-        jsonschema.validate(found, schema)
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate({"found": found}, schema)
+        ask(name, *arguments)
 
 
 def test_json_of_a_bundle_is_apart_from_its_progress(call, results, monkeypatch):
@@ -209,7 +204,7 @@ def test_a_report_on_a_verdict_of_another_version_is_unknown(call, tmp_path):
     _of_version(folder / "gpu-2/pt_ddp/verdict.json", 2)
     assert call("report", folder)[0] == 3
     assert "another version of Rekindle" in (folder / "results.json").read_text()
-    add_host(folder, "gpu-1", verdict=msgspec.structs.replace(FAIL, host="gpu-1"))
+    add_host(folder, "gpu-1", verdict=replace(FAIL, host="gpu-1"))
     assert call("report", folder)[0] == 1
 
 

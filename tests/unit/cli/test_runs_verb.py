@@ -1,7 +1,6 @@
 """``rekindle runs --prune``: it asks, and removes what nobody needs."""
 
 import io
-import json
 
 import pytest
 from report_folders import add_host, fill
@@ -35,13 +34,13 @@ def test_it_asks(call, results, monkeypatch, typed, left):
     assert names(results) == left
 
 
-def test_where_nobody_can_be_asked_yes_has_to_be_said(call, results, monkeypatch):
+def test_where_nobody_can_be_asked_yes_has_to_be_said(call, ask, results, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     assert call("runs", results, "--prune", "2")[::2] == (
         2,
         "Nobody can be asked whether to remove runs. Fix: add --yes.\n",
     )
-    found = json.loads(call("runs", results, "--prune", "2", "--yes", "--json")[1])
+    _, found = ask("runs", results, "--prune", "2", "--yes")
     assert found["removed"] == [f"{results}/r1"]
     assert [run["run"] for run in found["runs"]] == ["r3", "r2"]
     assert call("runs", results, "--prune", "2")[:2] == (0, "No run may go.\n")
