@@ -84,13 +84,10 @@ def transfers(links: Mapping[str, LinkRecord], release: str, server_memory: int 
         wait_s, request_s = len(rates) * _SETTLE_S, len(rates) * _REQUEST_TRIPS * link.rtt_s
         ways.append(Way(site=host, byte_s=byte_s, request_s=request_s, wait_s=wait_s))
     if len(links) > 1:
-        together = sum(8 * _OVERHEAD * len(links) / max(rates) for rates in _each_way(links))
+        each_way = [link.down_bit_s for link in links.values()], [link.up_bit_s for link in links.values()]
+        together = sum(8 * _OVERHEAD * len(links) / max(rates) for rates in each_way)
         ways.append(Way(site="the server", byte_s=together, request_s=0, wait_s=2 * _SETTLE_S))
     return Transfers(environ, tuple(ways), tuple(_bounds(*slowest, window, release, server_memory)))
-
-
-def _each_way(links: Mapping[str, LinkRecord]) -> tuple[list[float], list[float]]:
-    return [link.down_bit_s for link in links.values()], [link.up_bit_s for link in links.values()]
 
 
 def _bounds(rate: float, host: str, window: int, release: str, server_memory: int | None) -> Iterator[Bound]:
