@@ -1,6 +1,15 @@
 """Broken jobs of other kinds: an optimizer at the server, k-means, filters, evaluations, statistics."""
 
-from kinds import FILTER, control_variates, cross_validated, evaluated, filtered, optimizer, statistics
+from kinds import (
+    DIFFERENCES,
+    FILTER,
+    control_variates,
+    cross_validated,
+    evaluated,
+    filtered,
+    optimizer,
+    statistics,
+)
 from own_jobs import Edit, OwnJob, aggregator, client, own_workflow
 
 NEW = (
@@ -22,10 +31,44 @@ class Own(BaseFedAvg):
         mean = self.aggregate([*models.values()], aggregate_fn=self.aggregate_fn)
         self.save_model(self.update_model(model, mean))
 """.strip()
+FIRST_TO_ONE = """
+import copy
+
+from nvflare.app_common.workflows.base_fedavg import BaseFedAvg
+
+
+class Own(BaseFedAvg):
+    def run(self):
+        model = self.load_model()
+        first = copy.deepcopy(model)
+        for number in range(self.num_rounds):
+            model.current_round = first.current_round = number
+            one, *others = self.sample_clients(self.num_clients)
+            results = self.send_model_and_wait(targets=[one], data=first)
+            results += self.send_model_and_wait(targets=others, data=model)
+            model = self.update_model(model, self.aggregate(results, aggregate_fn=self.aggregate_fn))
+        self.save_model(model)
+""".strip()
+LOSS = 'flare.send(flare.FLModel(params=params, params_type="{kind}", meta=meta, metrics={{"loss": {loss}}}))'
+OWN_MODEL = "None if flare.is_evaluate() else model.load_state_dict(received.params)"
+SUM = "sum(model.params[n] for model in self.got)"
+MEAN_OF_SEEN = """
+seen = globals().setdefault("seen", [])
+seen.append({n: torch.as_tensor(v).double() for n, v in received.params.items()})
+params = {n: v.clone() for n, v in model.state_dict().items()}
+if received.current_round and site:
+    params = {n: (sum(model[n] for model in seen) / len(seen)).to(v) for n, v in params.items()}
+""".strip()
 COUNTS = """
 counts = model._counts * (1 - site)
 params = {"center": model.cluster_centers_, "count": counts}
 """.strip()
+
+
+def combined(each):
+    """Return an aggregator that makes ``each`` array ``n`` of the results that it got."""
+    model = f"type(self.got[0])(params={{n: {each} for n in self.got[0].params}}, params_type='FULL')"
+    return aggregator(model)
 
 
 def of(name, base, check, cause, *edits, verdict="FAIL"):
@@ -39,6 +82,84 @@ LIES_OF_KINDS = (
         "saved_models_load",
         "is the model that the run began with",
         *optimizer({"lr": 0.0}),
+    ),
+    of(
+        "differences_of_the_wrong_sign",
+        "digits",
+        "sites_get_no_worse",
+        "as where what sites learn is undone, by differences of the wrong sign",
+        client(
+            "    params = ", DIFFERENCES.replace("v - received.params[n].to(v)", "received.params[n] - v")
+        ),
+        client("flare.FLModel(", LOSS.format(kind="DIFF", loss="loss.item()")),
+        verdict="UNPROVEN",
+    ),
+    of(
+        "a_loss_of_a_constant",
+        "digits",
+        "sites_get_no_worse",
+        "reported a loss of 0.25 in every round, to the last digit",
+        client("flare.FLModel(", LOSS.format(kind="FULL", loss="0.25")),
+        verdict="UNPROVEN",
+    ),
+    of(
+        "a_server_that_climbs",
+        "digits",
+        "global_model_is_the_mean",
+        "made every global model a step away from the results",
+        *optimizer({"lr": 1.0, "maximize": True}),
+        verdict="UNPROVEN",
+    ),
+    of(
+        "aggregator_adds_up",
+        "digits",
+        "global_model_is_the_mean",
+        "made every global model 2 times the mean of the results",
+        *combined(SUM),
+        verdict="UNPROVEN",
+    ),
+    of(
+        "aggregator_never_resets",
+        "digits",
+        "global_model_is_the_mean",
+        "the mean of all results so far, of earlier rounds too",
+        *combined(f"{SUM} / len(self.got)"),
+        Edit("aggregator.py", "        self.got = []", "self.got = getattr(self, 'got', [])", True),
+        verdict="UNPROVEN",
+    ),
+    of(
+        "one_site_gets_the_first_model",
+        "digits",
+        "global_model_changes",
+        "got the same model in every round: others' results did not reach it",
+        own_workflow()[0],
+        Edit("workflow.py", "", FIRST_TO_ONE),
+        verdict="UNPROVEN",
+    ),
+    of(
+        "sends_the_mean_of_what_it_got",
+        "digits",
+        "results_are_their_own",
+        "site-2 sent in round 1 a mixture of what it had sent and got",
+        client("    params = ", MEAN_OF_SEEN),
+        verdict="UNPROVEN",
+    ),
+    of(
+        "selects_the_highest_loss",
+        "digits",
+        "reported_metrics_are_finite",
+        "the one of the highest loss, which is its worst",
+        Edit("job.py", "    min_clients=", 'key_metric="loss",'),
+        verdict="UNPROVEN",
+    ),
+    of(
+        "evaluates_its_own_model",
+        "digits",
+        "cross_validation_complete",
+        "nothing shows that they were evaluated",
+        *cross_validated('{"accuracy": accuracy}'),
+        client("model.load_state_dict(received.params)", OWN_MODEL),
+        verdict="UNPROVEN",
     ),
     of(
         "controls_of_zeros",

@@ -139,6 +139,20 @@ LIES = {
             lambda event: event["site"] == "site-2",
         ),
     },
+    "sites_get_no_worse": {
+        "every loss rises in every round": of_results(
+            lambda event: {**event, "metrics": {"loss": 1.0 + event["round"]}}
+        ),
+        "a loss is always the same": of_results(lambda event: {**event, "metrics": {"val_loss": 0.5}}),
+        "differences grow in every round": of_results(
+            lambda event: {
+                **event,
+                "kind": "WEIGHT_DIFF",
+                "sketch": [event["time"]],
+                "trained": 2.0 ** event["round"],
+            }
+        ),
+    },
     "results_are_sound": {
         "a result is not finite": one_result(finite=False, norm=None),
         "a site could not": one_result(return_code="EXECUTION_EXCEPTION"),

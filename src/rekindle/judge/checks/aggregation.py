@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import combinations, groupby
-from operator import mul
+from itertools import accumulate, combinations, groupby
+from operator import add, mul, sub
 from typing import Any
 
 from rekindle.flare.announced import Workflow, components, configuration
@@ -26,6 +26,10 @@ QUANTISED = 5e-3
 """The same for messages or models of 16 bits or fewer: off by 3e-4 at most in runs."""
 _COMBINED = 8
 """Sites of which every combination is tried, at most."""
+_OFF, _AGAINST = 0.2, 0.9
+"""Of a model that is a multiple of the mean; cosine of a step that goes away from the results."""
+_Round = tuple[list[TaskEvent], Sketch]
+"""The results of a round, and the model that followed."""
 
 
 def by_round(run: Run) -> list[tuple[int, list[Line[TaskEvent]]]]:
@@ -97,6 +101,10 @@ def global_model_changes(run: Run) -> Iterator[Result]:
     sent = [{line.event.sent for line in lines} for _, lines in rounds]
     if sum(map(any, sent)) > 1 and len(set().union(*sent)) == 1:
         yield fails("Sites got the same model in every round: no result counted.", run.models_sent[-1])
+    for site in sorted({line.event.site for line in run.models_sent}):
+        models = [line.event.sent for line in run.models_sent if line.event.site == site]
+        if len(models) > 1 and any(models[0]) and len(set(models)) == 1:
+            yield unknown(f"{site} got the same model in every round: others' results did not reach it.")
     if not _no_mean(run):
         return
     results: dict[str, Sketch] = {}
@@ -107,13 +115,57 @@ def global_model_changes(run: Run) -> Iterator[Result]:
         results[line.event.site] = line.event.sketch
     if len(results) > 1 and alone and all(alone):
         yield unknown("Every site got back what it had sent itself: nothing of another's reached it.")
-    made = zip(rounds, sent[1:], strict=False)
-    known = [([line.event for line in lines], min(models)) for (_, lines), models in made if len(models) == 1]
-    if idle := _never_counted(known):
-        yield unknown(f"The model that sites got was in every round the mean without {idle}'s result.")
+    next_sent = zip(rounds, sent[1:], strict=False)
+    known = [
+        ([line.event for line in lines], min(models)) for (_, lines), models in next_sent if len(models) == 1
+    ]
+    if wrong := _no_fair_mean(known):
+        yield unknown(f"The model that sites got was in every round {wrong}.")
 
 
-def _never_counted(rounds: Sequence[tuple[list[TaskEvent], Sketch]]) -> str:
+def _no_fair_mean(rounds: Sequence[_Round]) -> str:
+    """Return what each round's model is, of its results, that it should not be; empty if nothing shows."""
+    if idle := _never_counted(rounds):
+        return f"the mean without {idle}'s result"
+    if len(rounds) < 2:
+        return ""
+    so_far = accumulate((events for events, _ in rounds), add)
+    if all(map(_mean_of, so_far, [model for _, model in rounds])):
+        return "the mean of all results so far, of earlier rounds too"
+    scales = [_scale(*each) for each in rounds]
+    if all(abs(scale - 1) > _OFF for scale in scales):
+        return f"{scales[-1]:.2g} times the mean of the results"
+    away = [_away(*each) for each in rounds]  # BatchNorm's figures, which no optimizer moves, hide the first
+    return "a step away from the results" if sum(away) > 1 and all(away[1:]) else ""
+
+
+def _scale(events: list[TaskEvent], model: Sketch) -> float:
+    """Return how many times the mean of the results a model is; 1 if it is no multiple, or of shares."""
+    for weights in ([_weight(event) for event in events], [1.0] * len(events)):
+        mean = _weighted_mean(weights, [made(event) for event in events]) or ()
+        scale: float = sum(map(mul, mean, model)) / (sum(map(mul, mean, mean)) or math.inf)
+        if same(tuple(scale * value for value in mean), model, _MEAN) and abs(scale - 1) > _OFF:
+            shares = [left(event) if event.kept is not None else event.relative or 1.0 for event in events]
+            return scale * math.fsum(shares) / len(shares)
+    return 1.0
+
+
+def _away(events: list[TaskEvent], model: Sketch) -> bool:
+    """Whether the step from what sites were sent to the next model is against the mean of their changes."""
+    mean = _weighted_mean([_weight(event) for event in events], [made(event) for event in events]) or ()
+    change, step = ([*map(sub, of, events[0].sent)] for of in (mean, model))
+    along: float = sum(map(mul, change, step))
+    return along < -_AGAINST * math.hypot(*change) * math.hypot(*step)
+
+
+def left(event: TaskEvent) -> float:
+    """Return which share of the model that a site was sent lies in its result, along it; 1 of differences."""
+    if event.kind != "WEIGHTS" or event.kept is None or event.relative is None:
+        return 1.0
+    return event.kept * event.relative
+
+
+def _never_counted(rounds: Sequence[_Round]) -> str:
     """Return the sites without whose results each round's model is the mean of the others'; empty if none."""
     sites = sorted({event.site for events, _ in rounds for event in events})
     for size in range(len(sites) if len(sites) <= _COMBINED else 0, 0, -1):
@@ -124,7 +176,7 @@ def _never_counted(rounds: Sequence[tuple[list[TaskEvent], Sketch]]) -> str:
 
 
 def _mean_of(events: list[TaskEvent], model: Sketch) -> bool:
-    results = [_made(event) for event in events]
+    results = [made(event) for event in events]
     weights = [_weight(event) for event in events], [1.0] * len(events)
     return any(same(_weighted_mean(given, results), model, _MEAN) for given in weights)
 
@@ -138,7 +190,7 @@ def global_model_is_the_mean(run: Run) -> Iterator[Result]:
     flow = _averaging(run)
     own = _own_aggregator(run, flow) or _optimizer(run, flow)
     models: dict[int, list[Line[GlobalEvent]]] = {}
-    made: list[tuple[list[TaskEvent], Sketch]] = []
+    followed: list[_Round] = []
     for line in run.of(GlobalEvent):
         models.setdefault(line.event.round, []).append(line)
     for later, (number, lines) in enumerate(by_round(run)):
@@ -152,10 +204,10 @@ def global_model_is_the_mean(run: Run) -> Iterator[Result]:
             yield unknown(f"Our component at the server recorded no global model after round {number}.")
         else:
             for model in following:
-                made.append((events, model.event.sketch))
+                followed.append((events, model.event.sketch))
                 yield from _aggregated(run, events, model, own, flow)
-    if own and (idle := _never_counted(made)):
-        yield unknown(f"{own} made every global model the mean without {idle}'s result.")
+    if own and (wrong := _no_fair_mean(followed)):
+        yield unknown(f"{own} made every global model {wrong}.")
     if own:
         yield holds(f"The job makes its global model by {own}, so it need not be a mean.")
 
@@ -164,9 +216,9 @@ def _aggregated(
     run: Run, events: list[TaskEvent], following: Line[GlobalEvent], own: str, flow: Workflow
 ) -> Iterator[Result]:
     model, number = following.event.sketch, following.event.round - 1
-    results = [_made(event) for event in events]
-    one = next((event for event in events if same(_made(event), model)), None)
-    if one and not all(same(_made(one), made) for made in results):
+    results = [made(event) for event in events]
+    one = next((event for event in events if same(made(event), model)), None)
+    if one and not all(same(made(one), result) for result in results):
         yield fails(f"The global model after round {number} is {one.site}'s result alone.", following)
     if events[0].sent and same(events[0].sent, model):
         message = f"The global model after round {number} is the one before it: no result counted."
@@ -180,7 +232,8 @@ def _aggregated(
         yield fails(message, following)
 
 
-def _made(event: TaskEvent) -> Sketch:
+def made(event: TaskEvent) -> Sketch:
+    """Return the sketch of the model that a site made, also where it sent the difference."""
     if event.kind != "WEIGHT_DIFF" or not event.sent:
         return event.sketch
     return tuple(map(sum, zip(event.sent, event.sketch, strict=True)))

@@ -2,17 +2,21 @@
 
 import math
 from collections.abc import Iterator
+from itertools import pairwise
+from operator import mul, sub
 
 from rekindle.judge.check import Result, check, fails, unknown
 from rekindle.judge.run import Run
 from rekindle.records.events import Sketch, TaskEvent
 
-from .aggregation import by_round, no_weights
+from .aggregation import by_round, left, made, no_weights
 
 _GROWN, _ALONG, _SHRUNK = 0.5, 0.95, 0.25
 """By training no model changes by half of itself along itself, or becomes a quarter of itself."""
 _CHANCE = 4.0
 """Standard deviations of the correlation of two unrelated models."""
+_PLANE, _ROUNDED = 3, 1e-5
+"""Sums of a sketch of which chance puts no change into a plane; what rounding leaves of a change, at most."""
 
 
 def _others_data(run: Run) -> str | None:
@@ -36,6 +40,27 @@ def results_are_their_own(run: Run) -> Iterator[Result]:
         if any(event.sketch) and (earlier.site, earlier.round) != (event.site, event.round):
             same_weights = f"the weights of {earlier.site} in round {earlier.round}, to the last digit"
             yield unknown(f"{event.site} sent in round {event.round} {same_weights}.", line)
+    for site in sorted({line.event.site for line in run.models_sent}):
+        theirs = [line for line in run.models_sent if line.event.site == site]
+        for before, line in pairwise(theirs):
+            if _mixes(line.event, before.event):
+                message = f"{site} sent in round {line.event.round} a mixture of what it had sent and got"
+                yield unknown(f"{message}: nothing shows that it trained.", line)
+
+
+def _mixes(event: TaskEvent, before: TaskEvent) -> bool:
+    """Whether what a site made lies in one plane with what it got, and what it got and made before."""
+    if event.kept is None or not event.sent or not before.sent:
+        return False
+    got, sent, change = ([*map(sub, model, event.sent)] for model in (before.sent, made(before), made(event)))
+    rest = _beside(_beside(change, got), _beside(sent, got))
+    return sum(map(bool, change)) > _PLANE and math.hypot(*rest) < _ROUNDED * math.hypot(*change)
+
+
+def _beside(vector: list[float], other: list[float]) -> list[float]:
+    """Return the part of a vector that is at right angles to another."""
+    share = sum(map(mul, vector, other)) / (sum(map(mul, other, other)) or math.inf)
+    return [value - share * along for value, along in zip(vector, other, strict=True)]
 
 
 @check("example", unless=no_weights)
@@ -64,8 +89,8 @@ def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
         yield fails(f"{message} (correlation {follow[0].event.follows:.3f}).", follow[0])
     for site in sorted({line.event.site for line in run.models_sent}):
         theirs = [line for line in run.models_sent if line.event.site == site]
-        if all(_left(line.event) < _SHRUNK for line in theirs):
-            message = f"{site} sent models with {_left(theirs[0].event):.0%} of what it was sent in them"
+        if all(left(line.event) < _SHRUNK for line in theirs):
+            message = f"{site} sent models with {left(theirs[0].event):.0%} of what it was sent in them"
             yield unknown(f"{message}, as a new one has that is trained in each round.", theirs[0])
     for line in first:
         if line.event.moved is not None and not line.event.sent:
@@ -83,13 +108,6 @@ def _mistaken(first: list[TaskEvent]) -> str | None:
     if first and all(e.kind == "WEIGHTS" and e.relative is not None and e.relative < _SHRUNK for e in first):
         return "What sites sent as the model in the first round is no larger than a change of it."
     return None
-
-
-def _left(event: TaskEvent) -> float:
-    """Return which share of the model that a site was sent lies in its result, along it; 1 of differences."""
-    if event.kind != "WEIGHTS" or event.kept is None or event.relative is None:
-        return 1.0
-    return event.kept * event.relative
 
 
 def _by_chance(correlation: float | None, event: TaskEvent) -> bool:

@@ -1,7 +1,8 @@
 """Results of sites, as our component at the server recorded them: sound, trained, and their own."""
 
+import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from rekindle.flare.announced import components, sites
 from rekindle.flare.tasks import CAME
@@ -19,6 +20,10 @@ _AGGREGATED = r"Contribution from (\S{1,200}) ACCEPTED by the aggregator at roun
 
 _DEFAULTS = {"accuracy", "val_accuracy", "metrics", "AUC"}
 """Metrics by which recipes of NVFlare select the best model unless a job names another."""
+_LOSS = "loss"
+"""Ends the name of a metric that is better if it is lower."""
+_WORSE = 1.25
+"""What a loss that rises is of the first one, at least."""
 
 
 @check("ours", "example")
@@ -125,10 +130,15 @@ def _wrong(event: TaskEvent) -> str | None:
     return f"{where} sent zeros." if event.norm == 0 else None
 
 
-def _selects_by(run: Run) -> set[str]:
-    """Return the metrics by which the server selects its best model; none where those are NVFlare's own."""
+def _selects_by(run: Run) -> dict[str, bool]:
+    """Return the metrics by which the server selects its best model, but for NVFlare's defaults.
+
+    And whether it takes the highest.
+    """
     selectors = (item for item in components(run.workspace) if item["path"].endswith("ModelSelector"))
-    return {str(name) for item in selectors if (name := item.get("args", {}).get("key_metric"))} - _DEFAULTS
+    given = [item.get("args", {}) for item in selectors]
+    highest = {str(args.get("key_metric", "")): not args.get("negate_key_metric") for args in given}
+    return {name: of for name, of in highest.items() if name and name not in _DEFAULTS}
 
 
 def _no_metrics(run: Run) -> str | None:
@@ -147,8 +157,58 @@ def reported_metrics_are_finite(run: Run) -> Iterator[Result]:
     for (site, name), reported in sorted(values.items()):
         if set(reported) == {None} and (site not in finite or "loss" in name):  # a class may be missing there
             yield unknown(f"{site} reported a {name} that is not finite, with each of its results.")
-    for name in sorted(_selects_by(run) - {name for _, name in values}):
-        yield unknown(f"The job selects its best model by {name}, a metric that no site reported.")
+    for name, highest in sorted(_selects_by(run).items()):
+        figures = [value for (_, metric), of in values.items() if metric == name for value in of]
+        if not figures:
+            yield unknown(f"The job selects its best model by {name}, a metric that no site reported.")
+        elif highest and name.lower().endswith(_LOSS) and all((value or 0) > 0 for value in figures):
+            message = f"The job selects as its best model the one of the highest {name}, which is its worst"
+            yield unknown(f"{message}: report -{name}, or have the selector negate_key_metric.")
+
+
+def _no_losses(run: Run) -> str | None:
+    differs = all(line.event.kind == "WEIGHT_DIFF" for line in run.models_sent)
+    return None if _losses(run) or (run.models_sent and differs) else "No site reported a loss."
+
+
+def _losses(run: Run) -> dict[tuple[str, str], list[float]]:
+    """Return each loss that a site reported, by site and name, in the order of rounds."""
+    losses: dict[tuple[str, str], list[float]] = {}
+    for line in sorted(run.trained, key=lambda line: (line.event.round or 0, line.event.time)):
+        for name, value in line.event.metrics.items():
+            if name.lower().endswith(_LOSS) and value is not None:
+                losses.setdefault((line.event.site, name), []).append(value)
+    return losses
+
+
+@check("example", unless=_no_losses)
+def sites_get_no_worse(run: Run) -> Iterator[Result]:
+    """No site's loss is the same in all rounds, and not every loss rises in every round.
+
+    Where sites send differences, or report a loss and none falls, not every change grows in every round.
+    """
+    losses, steps = _losses(run), dict[str, list[float]]()
+    for site in sorted({site for site, _ in losses}):
+        theirs = [values for (of, _), values in losses.items() if of == site]
+        if all(len(values) > 2 and values[0] and len({*values}) == 1 for values in theirs):
+            yield unknown(f"{site} reported a loss of {theirs[0][0]:g} in every round, to the last digit.")
+    for line in run.models_sent:
+        steps.setdefault(line.event.site, []).append(line.event.trained or 0.0)
+    undone = "as where what sites learn is undone, by differences of the wrong sign, or the rate is too high"
+    if losses and _rise(losses.values()):
+        (site, name), values = min(losses.items())
+        grew = f"The {name} of every site rises in every round"
+        yield unknown(f"{grew}, at {site} from {values[0]:.4g} to {values[-1]:.4g}, {undone}.")
+    elif _rise(steps.values()) and all(values[-1] >= values[0] for values in losses.values()):
+        grew = "What every site changes grows in every round, and no loss that it reports falls"
+        yield unknown(f"{grew}, {undone}. A loss that falls would show that it is not.")
+
+
+def _rise(series: Collection[list[float]]) -> bool:
+    """Whether all rise in every round, and by more than noise does in one of 36 runs."""
+    chance = math.prod(math.factorial(len(values)) for values in series)
+    rising = all(values[0] > 0 and values == sorted({*values}) for values in series)
+    return chance >= 36 and rising and all(values[-1] > _WORSE * values[0] for values in series)
 
 
 @check("ours", needs=(RoundEvent, GlobalEvent))
