@@ -144,12 +144,12 @@ LIES = {
             lambda event: {**event, "metrics": {"loss": 1.0 + event["round"]}}
         ),
         "a loss is always the same": of_results(lambda event: {**event, "metrics": {"val_loss": 0.5}}),
-        "differences grow in every round": of_results(
+        "changes grow in every round, and no loss falls": of_results(
             lambda event: {
                 **event,
-                "kind": "WEIGHT_DIFF",
                 "sketch": [event["time"]],
                 "trained": 2.0 ** event["round"],
+                "metrics": {"loss": 1.0 + event["round"] % 2},
             }
         ),
     },
