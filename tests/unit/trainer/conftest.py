@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture
 def component(monkeypatch):
-    """Return what imports a module of ours anew beside stand-ins of NVFlare's, each with what it ``has``."""
+    """Return what imports a module of ours again beside stand-ins of NVFlare's, each with what it ``has``."""
     imported = []
 
     def load(name, nvflare):

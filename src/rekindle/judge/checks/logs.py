@@ -82,7 +82,7 @@ def harmless() -> tuple[Harmless, ...]:
 
 
 def in_turn(run: Run) -> bool:
-    """Return whether NVFlare's simulator started a site's client anew for each task."""
+    """Return whether NVFlare's simulator restarted a site's client for each task."""
     of_sites = (run.records(site.name) for site in run.spec.sites)
     pairs = (pair for records in of_sites for pair in pairwise(records))
     return any(_TURN in last.message and then.message.strip() == _FIRST["site"][0] for last, then in pairs)
