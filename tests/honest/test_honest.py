@@ -140,6 +140,8 @@ logging.basicConfig(level=logging.INFO, force=True)
 flare.init()
 """.strip()
 ENVIRONMENT = "recipe.execute(SimEnv(num_clients=args.sites, {}))"
+CHOSEN = 'log_config="ERROR", workspace_root="simulations"'
+LOADED = 'torch.load("simulations/digits/server/simulate_job/app_server/FL_global_model.pt")'
 WARMING = "RATE = 0.05 * received.current_round\nmodel.load_state_dict(received.params)"
 FEW = """
 if fl_ctx.get_identity_name() == "site-2":
@@ -233,7 +235,7 @@ JOBS = (
         (
             Edit("job.py", "recipe = ", 'import torch\n\ntorch.save(Net().state_dict(), "trained.pt")'),
             Edit("job.py", "    min_clients=", 'initial_ckpt="trained.pt",'),
-            Edit("job.py", "recipe.execute", ENVIRONMENT.format('log_config="ERROR"'), True),
+            Edit("job.py", "recipe.execute", f"{ENVIRONMENT.format(CHOSEN)}\n{LOADED}", True),
         ),
     ),
     OwnJob("its_own_logging", "digits", (client("flare.init()", LOGGING),)),

@@ -5,12 +5,14 @@ functions in them are wrapped: every generated job gets our component at the ser
 below the run's folder, and loaders read stand-ins. Only the standard library is imported here.
 """
 
+import atexit
 import importlib.abc
 import json
 import logging.config
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib.machinery import ModuleSpec, PathFinder
 from itertools import chain, count, islice
 from pathlib import Path
@@ -25,6 +27,9 @@ from .gloo import rest_at_exit
 from .participant import PARTICIPANT, WORKSPACE
 
 Patch = Callable[[ModuleType], None]
+
+_CHOSEN: list[str] = []
+"""The folder in which the latest environment of a recipe was to simulate."""
 
 
 class Finder(importlib.abc.MetaPathFinder):
@@ -73,7 +78,8 @@ def _simulated_here(module: ModuleType) -> None:
     """Make the simulator work below the run's folder, and not where the example chooses.
 
     Each simulation of one run has its own folder and name, as NVFlare empties an existing one, and its
-    server's evidence has its own file. Its logs are NVFlare's by default, as they are evidence.
+    server's evidence has its own file. Its logs are NVFlare's by default, as they are evidence. What it
+    leaves is also found where the example chose, until job.py ends.
     """
     simulate = module.FedJob.simulator_run
 
@@ -84,9 +90,33 @@ def _simulated_here(module: ModuleType) -> None:
         self.name = next(name for name in list(islice(names, len(earlier) + 1)) if name not in earlier)
         if earlier:
             os.environ["REKINDLE_SERVER"] = Path(folders.server_events(self.name)).stem
+        of_recipe = _CHOSEN and Path(workspace).parent == root
+        chosen = Path(*_CHOSEN, Path(workspace).name) if of_recipe else Path(workspace)
+        chosen = chosen.parent.resolve() / chosen.name
+        if not chosen.is_relative_to(root.resolve()):
+            _link(chosen, root / self.name)
         return simulate(self, str(root / self.name), *arguments, **{**named, "log_config": None})
 
     module.FedJob.simulator_run = simulated
+
+
+def _link(chosen: Path, made: Path) -> None:
+    """Have ``chosen`` lead to ``made`` until this process ends, unless something else is there."""
+    missing = [folder for folder in chosen.parents if not folder.exists()]
+
+    def remove() -> None:
+        with suppress(OSError):
+            chosen.unlink()
+            for folder in missing:
+                folder.rmdir()
+
+    with suppress(OSError):
+        chosen.parent.mkdir(parents=True, exist_ok=True)
+        earlier = chosen.is_symlink() and chosen.readlink().parent == made.parent
+        if earlier or not chosen.exists():  # a job that was killed left one
+            chosen.unlink(missing_ok=True)
+        chosen.symlink_to(made)
+        atexit.register(remove)
 
 
 def _logs_apart(module: ModuleType) -> None:
@@ -117,6 +147,7 @@ def _results_here(module: ModuleType) -> None:
 
     def made(self: Any, *arguments: Any, **named: Any) -> None:
         make(self, *arguments, **named)
+        _CHOSEN[:] = [self.workspace_root]
         self.workspace_root = os.environ[WORKSPACE]
 
     module.SimEnv.__init__ = made

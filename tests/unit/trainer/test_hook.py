@@ -42,8 +42,37 @@ def test_the_simulator_works_below_the_runs_folder(monkeypatch, tmp_path):
     job = type("FedJob", (), {"name": "hello", "simulator_run": run})
     monkeypatch.setenv(hook.WORKSPACE, str(tmp_path))
     hook.PATCHES["nvflare.job_config.api"](SimpleNamespace(FedJob=job))
-    job().simulator_run("/tmp/nvflare/simulation/hello", n_clients=2, log_config="ERROR")
+    job().simulator_run(str(tmp_path), n_clients=2, log_config="ERROR")
     assert workspaces == [(str(tmp_path / "hello"), None)]
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.fixture
+def link(monkeypatch, tmp_path):
+    """Return what makes the link and returns where it leads; with the removal that waits for the end."""
+    at_exit = []
+    monkeypatch.setattr(hook.atexit, "register", at_exit.append)
+
+    def make(name="hello"):
+        hook._link(tmp_path / "chosen/by/hello", tmp_path / "made" / name)
+        return (tmp_path / "chosen/by/hello").resolve()
+
+    return make, at_exit
+
+
+def test_what_a_simulation_left_is_found_where_it_was_chosen_until_the_end(link, tmp_path):
+    make, at_exit = link
+    (tmp_path / "made/hello").mkdir(parents=True)
+    assert [make(), make("hello-2")] == [tmp_path / "made/hello", tmp_path / "made/hello-2"]
+    assert make() == tmp_path / "made/hello"  # hello-2 is not there, as after a job that was killed
+    at_exit[0]()
+    assert [path.name for path in tmp_path.iterdir()] == ["made"]
+
+
+def test_a_folder_that_is_there_stays(link, tmp_path):
+    make, at_exit = link
+    (tmp_path / "chosen/by/hello").mkdir(parents=True)
+    assert (make(), at_exit) == (tmp_path / "chosen/by/hello", [])
 
 
 def test_a_recipes_results_are_looked_for_there(monkeypatch, tmp_path):
