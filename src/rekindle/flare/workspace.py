@@ -30,8 +30,6 @@ MEMBERS = f"{_WORKSPACES}/*"
 """Folders of the simulator's server and sites, below the folder of job.py."""
 LOGS = f"{folders.JOB}/{MEMBERS}/{LOG}"
 ALL_LOGS = f"{folders.JOB}/{MEMBERS}/*log*.txt"
-_NOT_THE_SERVERS = re.compile("(?:^|/)(?:cross_site_val|custom)/")
-"""Where the server keeps models that sites sent to be evaluated, and a checkpoint that the job brought."""
 _OF_APP = re.compile(r"(?:^|/)app_[^/]+/[^/]+$")
 """Where a site's persistor saves the global model in swarm learning."""
 _MODELS = (".pt", ".pth", ".npy", ".npz", ".h5", ".keras", ".ckpt", ".safetensors", ".bin", ".pkl", ".joblib")
@@ -196,7 +194,7 @@ class Workspace:
 
 def _key(owner: str, name: str) -> str:
     """Return what a model that ``owner`` saved is called; nothing for other files."""
-    if not name.endswith(_MODELS) or _NOT_THE_SERVERS.search(name):
+    if not name.endswith(_MODELS) or not folders.NOT_THE_SERVERS.isdisjoint(name.split("/")):
         return ""
     return name if owner == SERVER else f"{owner}/{name}" if _OF_APP.search(name) else ""
 

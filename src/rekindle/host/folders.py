@@ -24,6 +24,8 @@ JOB = "job"
 """A copy of the job's code, in which it runs; also has NVFlare's workspace."""
 WORKSPACE = "workspace"
 """Of NVFlare's simulator, in `JOB`."""
+NOT_THE_SERVERS = frozenset({"cross_site_val", "custom"})
+"""Folders in that: models that sites sent to be evaluated, and what the job brought, as a checkpoint."""
 HOOK = "hook"
 """Loaded first by an example's processes."""
 DATA = "data"

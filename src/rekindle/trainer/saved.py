@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from rekindle.host.files import sha256
+from rekindle.host.folders import NOT_THE_SERVERS
 
 from .arrays import model
 from .evidence import Evidence
 from .participant import WORKSPACE
-
-_NOT_THE_SERVERS = {"cross_site_val", "custom"}
-"""Folders of models that sites sent to be evaluated, and of what the job brings, as a checkpoint."""
 
 
 def _numpy(path: Path) -> Any:
@@ -78,7 +76,8 @@ def main() -> None:
     workspace = Path(os.environ[WORKSPACE])
     for path in sorted({*workspace.glob("*/server/**/*"), *workspace.glob("*/*/*/app_*/*")}):
         load = LOADERS.get(path.suffix)
-        if load and path.is_file() and not path.is_symlink() and _NOT_THE_SERVERS.isdisjoint(path.parts):
+        inside = path.relative_to(workspace).parts[2:]  # of a simulation and its member
+        if load and path.is_file() and not path.is_symlink() and NOT_THE_SERVERS.isdisjoint(inside):
             name = path.relative_to(run).as_posix()
             try:
                 evidence.model(name, sha256=sha256(path), **model(load(path)))

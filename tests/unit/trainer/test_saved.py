@@ -1,0 +1,25 @@
+"""Which models of NVFlare's workspace are loaded in the run's environment."""
+
+import sys
+from types import SimpleNamespace
+
+
+def test_models_are_the_servers_wherever_the_run_lies_and_whatever_it_is_called(
+    component, monkeypatch, tmp_path
+):
+    monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(ndarray=tuple, generic=tuple))
+    saved = component("rekindle.trainer.saved", {})
+    run = tmp_path / "custom" / "run"
+    app = run / "job/workspace/custom/server/simulate_job/app_server"
+    for path in (app / "best.pt", app / "custom/brought.pt", app.with_name("cross_site_val") / "of_site.pt"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"weights")
+    found = []
+    evidence = SimpleNamespace(model=lambda name, **of: found.append(name))
+    monkeypatch.setattr(saved, "Evidence", lambda kind: evidence)
+    monkeypatch.setattr(saved, "model", lambda loaded: {})
+    monkeypatch.setattr(saved, "LOADERS", {".pt": lambda path: path})
+    monkeypatch.setenv("REKINDLE_EVIDENCE", str(run / "evidence"))
+    monkeypatch.setenv(saved.WORKSPACE, str(run / "job/workspace"))
+    saved.main()
+    assert found == [(app / "best.pt").relative_to(run).as_posix()]
