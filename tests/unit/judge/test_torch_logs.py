@@ -1,7 +1,5 @@
 """What torch logs of ranks that end, in the logs of a site and of the console."""
 
-import shutil
-
 import pytest
 from recorded_edits import result_of
 
@@ -16,12 +14,6 @@ ENDED_FIRST = {
     f'{TORCH}  File "torch/distributed/elastic/utils/store.py", line 201, in barrier\n'
     f"{TORCH}torch.distributed.DistNetworkError: Failed to recv, got 0 bytes. Connection was likely closed.",
 }
-
-
-@pytest.fixture
-def example(recordings, tmp_path):
-    """Return a copy of a recorded run."""
-    return shutil.copytree(recordings / "examples" / "hello-numpy", tmp_path / "run")
 
 
 @pytest.mark.parametrize("printed", ENDED_FIRST)

@@ -38,6 +38,14 @@ def by_round(run: Run) -> list[tuple[int, list[Line[TaskEvent]]]]:
     return [(number, [*lines]) for number, lines in by_round]
 
 
+def by_site(run: Run) -> dict[str, list[Line[TaskEvent]]]:
+    """Return the results with weights of each site, in the order of their rounds."""
+    found: dict[str, list[Line[TaskEvent]]] = {}
+    for line in run.models_sent:
+        found.setdefault(line.event.site, []).append(line)
+    return dict(sorted(found.items()))
+
+
 _FEDAVG = Workflow("controller", "FedAvg", {}, None)
 """The workflow of our own jobs, whose configuration may not be collected."""
 
@@ -101,8 +109,8 @@ def global_model_changes(run: Run) -> Iterator[Result]:
     sent = [{line.event.sent for line in lines} for _, lines in rounds]
     if sum(map(any, sent)) > 1 and len(set().union(*sent)) == 1:
         yield fails("Sites got the same model in every round: no result counted.", run.models_sent[-1])
-    for site in sorted({line.event.site for line in run.models_sent}):
-        models = [line.event.sent for line in run.models_sent if line.event.site == site]
+    for site, lines in by_site(run).items():
+        models = [line.event.sent for line in lines]
         if len(models) > 1 and any(models[0]) and len(set(models)) == 1:
             yield unknown(f"{site} got the same model in every round: others' results did not reach it.")
     if not _no_mean(run):

@@ -9,7 +9,7 @@ from rekindle.judge.check import Result, check, fails, unknown
 from rekindle.judge.run import Run
 from rekindle.records.events import Sketch, TaskEvent
 
-from .aggregation import by_round, left, made, no_weights
+from .aggregation import by_round, by_site, left, made, no_weights
 
 _GROWN, _ALONG, _SHRUNK = 0.5, 0.95, 0.25
 """By training no model changes by half of itself along itself, or becomes a quarter of itself."""
@@ -40,8 +40,7 @@ def results_are_their_own(run: Run) -> Iterator[Result]:
         if any(event.sketch) and (earlier.site, earlier.round) != (event.site, event.round):
             same_weights = f"the weights of {earlier.site} in round {earlier.round}, to the last digit"
             yield unknown(f"{event.site} sent in round {event.round} {same_weights}.", line)
-    for site in sorted({line.event.site for line in run.models_sent}):
-        theirs = [line for line in run.models_sent if line.event.site == site]
+    for site, theirs in by_site(run).items():
         for before, line in pairwise(theirs):
             if _mixes(line.event, before.event):
                 message = f"{site} sent in round {line.event.round} a mixture of what it had sent and got"
@@ -87,8 +86,7 @@ def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
     if follow and all(_by_chance(line.event.follows, line.event) for line in follow):
         message = "The model that sites got in each round has nothing to do with the results before it"
         yield fails(f"{message} (correlation {follow[0].event.follows:.3f}).", follow[0])
-    for site in sorted({line.event.site for line in run.models_sent}):
-        theirs = [line for line in run.models_sent if line.event.site == site]
+    for site, theirs in by_site(run).items():
         if all(left(line.event) < _SHRUNK for line in theirs):
             message = f"{site} sent models with {left(theirs[0].event):.0%} of what it was sent in them"
             yield unknown(f"{message}, as a new one has that is trained in each round.", theirs[0])

@@ -13,7 +13,7 @@ from rekindle.judge.run import Run
 from rekindle.judge.trained import TRAINS
 from rekindle.records.events import ContributionEvent, FinalEvent, GlobalEvent, RoundEvent, Sketch, TaskEvent
 
-from .aggregation import EXACT, QUANTISED, same
+from .aggregation import EXACT, QUANTISED, by_site, same
 
 _AGGREGATED = r"Contribution from (\S{1,200}) ACCEPTED by the aggregator at round"
 """A site's message when it aggregates a result of swarm learning."""
@@ -186,19 +186,18 @@ def sites_get_no_worse(run: Run) -> Iterator[Result]:
 
     Where no loss falls, not every change of the model grows in every round.
     """
-    losses, steps = _losses(run), dict[str, list[float]]()
+    losses = _losses(run)
     for site in sorted({site for site, _ in losses}):
         theirs = [values for (of, _), values in losses.items() if of == site]
         if all(len(values) > 2 and values[0] and len({*values}) == 1 for values in theirs):
             yield unknown(f"{site} reported a loss of {theirs[0][0]:g} in every round, to the last digit.")
-    for line in run.models_sent:
-        steps.setdefault(line.event.site, []).append(line.event.trained or 0.0)
+    steps = [[line.event.trained or 0.0 for line in lines] for lines in by_site(run).values()]
     undone = "as where what sites learn is undone, by differences of the wrong sign, or the rate is too high"
     if _rise(losses.values()):
         (site, name), values = min(losses.items())
         grew = f"The {name} of every site rises in every round"
         yield unknown(f"{grew}, at {site} from {values[0]:.4g} to {values[-1]:.4g}, {undone}.")
-    elif _rise(steps.values()) and all(values[-1] >= values[0] for values in losses.values()):
+    elif _rise(steps) and all(values[-1] >= values[0] for values in losses.values()):
         grew = "What every site changes grows in every round, and no loss that it reports falls"
         yield unknown(f"{grew}, {undone}.")
 
