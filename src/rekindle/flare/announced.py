@@ -121,22 +121,18 @@ def sites(workspace: Workspace) -> list[str]:
 
 def workflows(workspace: Workspace) -> list[Workflow]:
     """Return the job's workflows in their order; empty if they are not known."""
-    for name in (SERVER, *workspace.sites):
-        found = []
-        for flow in _dicts(configuration(workspace, name).get("workflows")):
-            path, arguments = flow.get("path") or flow.get("name"), flow.get("args") or {}
-            if isinstance(path, str) and isinstance(arguments, dict):
-                kind = path.rpartition(".")[2]
-                found.append(Workflow(str(flow.get("id")), kind, arguments, FLOWS.get(kind)))
-        if found:
-            return found
-    return []
+    found = []
+    for flow in _dicts(configuration(workspace, SERVER).get("workflows")):
+        path, arguments = flow.get("path") or flow.get("name"), flow.get("args") or {}
+        if isinstance(path, str) and isinstance(arguments, dict):
+            kind = path.rpartition(".")[2]
+            found.append(Workflow(str(flow.get("id")), kind, arguments, FLOWS.get(kind)))
+    return found
 
 
 def components(workspace: Workspace, site: str = "") -> list[dict[str, Any]]:
     """Return the components of the job's server or of ``site``, each with a ``path`` and ``args``."""
-    of = _of_client(workspace, site) if site else configuration(workspace, SERVER)
-    found = _dicts(of.get("components"))
+    found = _dicts(configuration(workspace, site or SERVER).get("components"))
     return [
         component
         for component in found
@@ -151,7 +147,7 @@ def validates_at_the_end(workspace: Workspace) -> bool:
 
 def launches(workspace: Workspace, site: str) -> bool:
     """Whether the site's client launches its trainers, instead of running them itself."""
-    config = _of_client(workspace, site)
+    config = configuration(workspace, site)
     launchers = any(component.get("id") == "launcher" for component in _dicts(config.get("components")))
     executors = (entry.get("executor") for entry in _dicts(config.get("executors")))
     args = (executor.get("args") for executor in _dicts(list(executors)))
@@ -163,12 +159,14 @@ def _dicts(value: object) -> list[dict[str, Any]]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
-def _of_client(workspace: Workspace, site: str) -> dict[str, Any]:
-    member = workspace.members.get(site)
-    return member.json("config/config_fed_client.json") if member else {}
-
-
 def configuration(workspace: Workspace, name: str) -> dict[str, Any]:
-    """Return the server's configuration as ``name`` (``server``, ``site-1``) had it; empty if it has none."""
-    member = workspace.members.get(name)
-    return member.json("config/config_fed_server.json") if member else {}
+    """Return the configuration of ``name`` (``server``, ``site-1``) as NVFlare read it; empty if unknown.
+
+    Of a run that Rekindle did not start it is its file, if that is JSON; sites have the server's too.
+    """
+    if (recorded := workspace.configurations.get(name)) is not None:
+        return recorded
+    kind, holders = ("server", [SERVER, *workspace.sites]) if name == SERVER else ("client", [name])
+    members = (workspace.members[holder] for holder in holders if holder in workspace.members)
+    found = (member.json(f"config/config_fed_{kind}.json") for member in members)
+    return next(filter(None, found), {})

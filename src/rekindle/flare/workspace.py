@@ -7,8 +7,8 @@ import os
 import re
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 from pathlib import Path
@@ -138,6 +138,8 @@ class Workspace:
     members: dict[str, Member]
     job: str = ""
     """Name of the simulator's workspace, or the job's id in a POC."""
+    configurations: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    """What NVFlare read as that of the server or of a site, by its name, where our component recorded it."""
 
     @property
     def sites(self) -> list[str]:

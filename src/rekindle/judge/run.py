@@ -64,6 +64,7 @@ class Run:
         unread = (*evidence.unread, *workspace.unread(), *left_behind(left))
         spec = as_announced(spec, workspace)
         lines = clocks.by_controller(evidence.lines, folder, spec)
+        workspace = replace(workspace, configurations=_configurations(lines, folders.SERVER_EVENTS))
         broken, named = tuple(evidence.broken), spec.sites
         run = cls(folder, spec, ended, lines, workspace, unread, broken, left, all_sites=named)
         gone = gone_sites(spec, workspace, run.job_log) if spec.federated else {}
@@ -82,7 +83,7 @@ class Run:
                 self,
                 spec=as_announced(self.spec, workspace),
                 lines=[line for line in self.lines if folders.recorder(line.file)[1] not in servers - {file}],
-                workspace=workspace,
+                workspace=replace(workspace, configurations=_configurations(self.lines, file)),
                 unread=(*self.unread, *workspace.unread()),
             )
             for workspace, file in zip(workspaces, files, strict=True)
@@ -296,3 +297,9 @@ class Run:
     def find(self, name: str, pattern: str) -> list[LogLine]:
         """Return the lines of ``name``'s log (``server``, ``site-1``) that match ``pattern``."""
         return self.workspace.find(name, pattern)
+
+
+def _configurations(lines: list[Line[Any]], file: str) -> dict[str, dict[str, Any]]:
+    """Return the configurations of the simulation whose server wrote ``file``, by member."""
+    mine = (line.event for line in lines if folders.recorder(line.file)[1] == file)
+    return {event.member: event.content for event in mine if isinstance(event, events.ConfigurationEvent)}

@@ -192,6 +192,15 @@ class TaskEvent(Event, kw_only=True, frozen=True, tag="task"):
     """Of the model that the site received, by its own evaluation."""
 
 
+class ConfigurationEvent(Event, kw_only=True, frozen=True, tag="configuration"):
+    """A job's configuration as NVFlare read it, from JSON, HOCON or YAML, with its variables in place."""
+
+    member: Text
+    """``server``, or a site."""
+    content: Table[Any]
+    """Workflows and components have the ``path`` of the class that was built; long lists and texts are None."""
+
+
 class ModelEvent(Event, kw_only=True, frozen=True, tag="model"):
     """A model that NVFlare's server saved or began with, as it loads in the run's own environment."""
 
@@ -266,6 +275,7 @@ AnyEvent = (
     | GlobalEvent
     | ContributionEvent
     | TaskEvent
+    | ConfigurationEvent
     | ModelEvent
     | AcceptanceEvent
     | SampleEvent

@@ -69,6 +69,10 @@ class Evidence:
         """Record what the server got from a site in a round; ``model`` is of the weights as aggregated."""
         self.write("contribution", **fields, **model._asdict(), finite=bool(model.sketch))
 
+    def configuration(self, member: str, content: dict[str, Any]) -> None:
+        """Record what NVFlare read the job's configuration of the server or of a site as."""
+        self.write("configuration", member=member, content=content)
+
     def model(self, name: str, *, error: str = "", **figures: Any) -> None:
         """Record a model that the server saved or began with; the event describes each field."""
         self.write("model", model=name, error=error[:_LONGEST] or None, **figures)

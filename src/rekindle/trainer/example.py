@@ -16,6 +16,7 @@ from typing import Any
 
 from rekindle.host.engines import KINDS
 
+from . import links
 from .data import DATA, make
 from .participant import WORKSPACE
 
@@ -41,9 +42,12 @@ def main() -> int:
     for command in [*example.get("before", ()), [*example["command"], *sys.argv[2:]]]:
         with ExitStack() as ports:
             words = [_filled(word, known, ports) for word in command]
-        done = subprocess.run([sys.executable, *words], check=False)
-        if done.returncode:
-            return done.returncode if done.returncode > 0 else 128 - done.returncode
+        status = subprocess.run([sys.executable, *words], check=False).returncode
+        if status:
+            break
+    links.remove_all()
+    if status:
+        return status if status > 0 else 128 - status
     subprocess.run([sys.executable, "-m", f"{__package__}.saved"], check=False)  # it records errors
     return 0
 

@@ -18,7 +18,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from .components import BOUNDS, added_to
 from .participant import Parent, keep_logs, participant
 
 _POLL_S = 0.5
@@ -94,7 +93,7 @@ def _settle(folder: Path, mine: Mapping[str, Any]) -> None:
             given = flow.get("args", {})
             if "min_clients" in given and mine["min_sites"] < len(mine["sites"]):
                 given["min_clients"] = mine["min_sites"]
-        path.write_text(json.dumps(added_to({**_GRACE, **config}, BOUNDS)), encoding="utf-8")
+        path.write_text(json.dumps({**_GRACE, **config}), encoding="utf-8")
 
 
 def _require(server: Parent) -> None:

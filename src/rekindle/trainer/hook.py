@@ -1,35 +1,29 @@
-"""Patches for an example of NVFlare's, with no file of it changed: loaded first by each of its processes.
+"""Patches for a job, with no file of it changed: loaded first by each of its processes.
 
 The driver's ``sitecustomize`` imports this. As modules of NVFlare and of data sets' loaders are imported,
-functions in them are wrapped: every generated job gets our component at the server, the simulator works
-below the run's folder, and loaders read stand-ins. Only the standard library is imported here.
+functions in them are wrapped: every server runs our component, wherever its configuration comes from, the
+simulator works below the run's folder, and loaders read stand-ins. Only the standard library is imported here.
 """
 
-import atexit
 import importlib.abc
-import json
 import logging.config
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from importlib.machinery import ModuleSpec, PathFinder
-from itertools import chain, count, islice
+from itertools import chain, count
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from rekindle.host import folders
 
-from . import components
+from . import links
 from .data import DATA, STAND_INS
 from .gloo import rest_at_exit
 from .participant import PARTICIPANT, WORKSPACE
 
 Patch = Callable[[ModuleType], None]
-
-_CHOSEN: list[str] = []
-"""The folder in which the latest environment of a recipe was to simulate."""
 
 
 class Finder(importlib.abc.MetaPathFinder):
@@ -57,66 +51,54 @@ class Finder(importlib.abc.MetaPathFinder):
         return spec
 
 
-def _witnessed(module: ModuleType) -> None:
-    """Put our component into the configuration of every server, and of clients in swarm learning."""
-    generate = module.FedJobConfig.generate_job_config
-    clients = ("config_fed_client.json", "SwarmClientController", components.SWARM)
+def _witness_server(module: ModuleType) -> None:
+    """Have NVFlare's server run our components beside those that it built of its configuration."""
+    finalize = module.ServerJsonConfigurator.finalize_config
 
-    def generated(self: Any, job_root: str) -> None:
-        generate(self, job_root)
-        for file, needed, component in (("config_fed_server.json", "", components.TASKS), clients):
-            for path in Path(job_root, self.job_name).rglob(file):
-                text = path.read_text(encoding="utf-8")
-                if needed in text:
-                    config = components.added_to(json.loads(text), component)
-                    path.write_text(json.dumps(config, indent=2), encoding="utf-8")
+    def finalized(self: Any, *arguments: Any) -> None:
+        from .witnesses import add_to_server  # noqa: PLC0415 - it takes NVFlare
 
-    module.FedJobConfig.generate_job_config = generated
+        add_to_server(self)
+        finalize(self, *arguments)
+
+    module.ServerJsonConfigurator.finalize_config = finalized
 
 
-def _simulated_here(module: ModuleType) -> None:
-    """Make the simulator work below the run's folder, and not where the example chooses.
+def _witness_client(module: ModuleType) -> None:
+    """Have NVFlare's clients do the same."""
+    finalize = module.ClientJsonConfigurator.finalize_config
 
-    Each simulation of one run has its own folder and name, as NVFlare empties an existing one, and its
-    server's evidence has its own file. Its logs are NVFlare's by default, as they are evidence. What it
-    leaves is also found where the example chose, until job.py ends.
+    def finalized(self: Any, *arguments: Any) -> None:
+        from .witnesses import add_to_client  # noqa: PLC0415 - as above
+
+        add_to_client(self)
+        finalize(self, *arguments)
+
+    module.ClientJsonConfigurator.finalize_config = finalized
+
+
+def _simulate_here(module: ModuleType) -> None:
+    """Make the simulator work below the run's folder, and not where the job chooses.
+
+    Each simulation of one run has its own folder there, as NVFlare empties an existing one, and its server's
+    evidence has its own file. Its logs are NVFlare's by default, as they are evidence. What it leaves is also
+    found where the job chose, until the job ends.
     """
-    simulate = module.FedJob.simulator_run
+    set_up = module.SimulatorRunner.setup
 
-    def simulated(self: Any, workspace: str, *arguments: Any, **named: Any) -> Any:
-        root = Path(os.environ[WORKSPACE])
+    def setup(self: Any) -> Any:
+        root, chosen = Path(os.environ[WORKSPACE]), Path(self.workspace)
+        name = chosen.name if chosen.parent == root else Path(self.job_folder).stem
         earlier = {path.name for path in root.glob("*/")}
-        names = chain([self.name], (f"{self.name}-{number}" for number in count(2)))
-        self.name = next(name for name in list(islice(names, len(earlier) + 1)) if name not in earlier)
+        names = chain([name], (f"{name}-{number}" for number in count(2)))
+        made = root / next(name for name in names if name not in earlier)
         if earlier:
-            os.environ["REKINDLE_SERVER"] = Path(folders.server_events(self.name)).stem
-        of_recipe = _CHOSEN and Path(workspace).parent == root
-        chosen = Path(*_CHOSEN, Path(workspace).name) if of_recipe else Path(workspace)
-        chosen = chosen.parent.resolve() / chosen.name
-        if not chosen.is_relative_to(root.resolve()):
-            _link(chosen, root / self.name)
-        return simulate(self, str(root / self.name), *arguments, **{**named, "log_config": None})
+            os.environ["REKINDLE_SERVER"] = Path(folders.server_events(made.name)).stem
+        links.lead(chosen, made)
+        self.workspace, self.log_config = str(made), "concise"
+        return set_up(self)
 
-    module.FedJob.simulator_run = simulated
-
-
-def _link(chosen: Path, made: Path) -> None:
-    """Have ``chosen`` lead to ``made`` until this process ends, unless something else is there."""
-    missing = [folder for folder in chosen.parents if not folder.exists()]
-
-    def remove() -> None:
-        with suppress(OSError):
-            chosen.unlink()
-            for folder in missing:
-                folder.rmdir()
-
-    with suppress(OSError):
-        chosen.parent.mkdir(parents=True, exist_ok=True)
-        earlier = chosen.is_symlink() and chosen.readlink().parent == made.parent
-        if earlier or not chosen.exists():  # a job that was killed left one
-            chosen.unlink(missing_ok=True)
-        chosen.symlink_to(made)
-        atexit.register(remove)
+    module.SimulatorRunner.setup = setup
 
 
 def _logs_apart(module: ModuleType) -> None:
@@ -141,35 +123,16 @@ def _federated(module: ModuleType) -> None:
     module.FedJob.simulator_run = simulator_run
 
 
-def _results_here(module: ModuleType) -> None:
-    """Make a recipe's environment read results from where the simulator works."""
-    make = module.SimEnv.__init__
-
-    def made(self: Any, *arguments: Any, **named: Any) -> None:
-        make(self, *arguments, **named)
-        _CHOSEN[:] = [self.workspace_root]
-        self.workspace_root = os.environ[WORKSPACE]
-
-    module.SimEnv.__init__ = made
-
-
-def _allowed(module: Any) -> None:
-    """Allow our components at a server of NVFlare 2.9, also in jobs without their own code."""
-    module.DEFAULT_CLASS_ALLOW_LIST += components.ALL
-
-
-ALWAYS: dict[str, Patch] = {"nvflare.app_common.default_component_policy": _allowed}
 PATCHES: dict[str, Patch] = {
-    "nvflare.job_config.fed_job_config": _witnessed,
-    "nvflare.job_config.api": _simulated_here,
-    "nvflare.recipe.sim_env": _results_here,
+    "nvflare.private.fed.server.server_json_config": _witness_server,
+    "nvflare.private.fed.client.client_json_config": _witness_client,
+    "nvflare.private.fed.app.simulator.simulator_runner": _simulate_here,
     "nvflare.app_common.executors.task_script_runner": _logs_apart,
     "torch.distributed.distributed_c10d": lambda module: rest_at_exit(),
 }
 
 
 def install() -> None:
-    """Patch modules as they are imported: in a federation the simulator, in an example all else."""
+    """Patch modules as they are imported; in a federation a job is submitted instead of simulated."""
     federated = {"nvflare.job_config.api": _federated} if PARTICIPANT in os.environ else {}
-    others = {**PATCHES, **STAND_INS} if os.environ.get(DATA) else {}
-    sys.meta_path.insert(0, Finder({**ALWAYS, **others, **federated}))
+    sys.meta_path.insert(0, Finder({**PATCHES, **STAND_INS, **federated}))

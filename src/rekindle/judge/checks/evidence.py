@@ -6,6 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from rekindle.flare.workspace import SERVER
 from rekindle.host import files, folders
 from rekindle.host.archive import FILE_LIMIT
 from rekindle.judge.check import Result, check, fails, holds, unknown
@@ -18,9 +19,16 @@ _CODE = {".py", ".so", ".sh"}
 _DECIDES = {*_CODE, "", ".cfg", ".conf", ".ini", ".toml", ".yaml", ".yml"}
 """Files that decide what a job does, and that no job rewrites."""
 _JOB = (events.FinalEvent, events.TrackingEvent, events.ExceptionEvent, events.ModelEvent)
-_ONCE = (events.FinalEvent, events.GlobalEvent, events.ModelEvent, events.TrackingEvent)
-"""Each is written once of a round, a model or a tracker."""
+_ONCE = (
+    events.ConfigurationEvent,
+    events.FinalEvent,
+    events.GlobalEvent,
+    events.ModelEvent,
+    events.TrackingEvent,
+)
+"""Each is written once of a member, a round, a model or a tracker, or again as it was."""
 _SERVER = (
+    events.ConfigurationEvent,
     events.GlobalEvent,
     events.ContributionEvent,
     events.TaskEvent,
@@ -78,7 +86,7 @@ def everyone_writes_their_own(run: Run) -> Iterator[Result]:
     for line in run.lines:
         event, rank = line.event, ranks.get(line.file)
         if isinstance(event, _ONCE):
-            of = (getattr(event, name, None) for name in ("round", "tracker", "model"))
+            of = (getattr(event, name, None) for name in ("member", "round", "tracker", "model"))
             timeless = replace(event, time=0.0)
             if first.setdefault((line.file, type(event), *of), timeless) != timeless:
                 yield unknown(f"{line.file} has two lines on one thing, which differ.", line)
@@ -86,7 +94,11 @@ def everyone_writes_their_own(run: Run) -> Iterator[Result]:
             own = isinstance(event, events.RankEvent) and (event.site, event.rank) == rank
         else:
             site, file = folders.recorder(line.file)
-            own = site in ("", *run.account.aggregators) and isinstance(event, writers.get(file, ()))
+            written = writers.get(file, ())
+            if isinstance(event, events.ConfigurationEvent):
+                own = event.member == (site or SERVER) and events.ConfigurationEvent in written
+            else:
+                own = site in ("", *run.account.aggregators) and isinstance(event, written)
         if not own:
             yield unknown(f"{line.file} has a line that its writer does not write.", line)
 

@@ -1,0 +1,69 @@
+"""Our components beside those that NVFlare built, and what it built those from, in whatever format that is.
+
+For the processes of NVFlare's server and clients, which have NVFlare loaded already.
+"""
+
+import os
+from typing import Any
+
+from .evidence import SERVER, Evidence
+from .participant import PARTICIPANT
+from .tasks import TaskWitness
+
+_LONGEST = 1_000
+"""Of a list or a text in a configuration: longer ones are weights or code, which are not recorded."""
+
+
+def add_to_server(configurator: Any) -> None:
+    """Add the witness to a server's components, in a federation what guards it too."""
+    _add(configurator, "rekindle_task_witness", TaskWitness())
+    if PARTICIPANT in os.environ:
+        from .bounds import Bounds  # noqa: PLC0415 - only federations need it
+
+        _add(configurator, "rekindle_bounds", Bounds())
+    workflows = [flow.controller for flow in configurator.workflows]
+    Evidence(SERVER).configuration("server", _described(configurator, workflows))
+
+
+def add_to_client(configurator: Any) -> None:
+    """Add the witness of swarm learning to a client's components, if its site may aggregate."""
+    executors = {type(entry.executor).__name__ for entry in configurator.executors}
+    if "SwarmClientController" in executors:
+        from .swarm import SwarmWitness  # noqa: PLC0415 - as above
+
+        _add(configurator, "rekindle_swarm_witness", SwarmWitness())
+    site = configurator.args.client_name
+    Evidence(f"{site}.{SERVER}").configuration(site, _described(configurator, []))
+
+
+def _add(configurator: Any, name: str, component: Any) -> None:
+    """Add a component, unless the job's own configuration has one of its class."""
+    if type(component) not in map(type, configurator.handlers):
+        configurator.components[name] = component
+        configurator.handlers.append(component)
+
+
+def _described(configurator: Any, workflows: list[Any]) -> dict[str, Any]:
+    """Return a configuration as NVFlare read it, with the class of each workflow and component built."""
+    content: dict[str, Any] = _short(configurator.config_data)
+    for entry, workflow in zip(content.get("workflows", ()), workflows, strict=False):
+        entry.update(path=_path(workflow))
+    for entry in content.get("components", ()):
+        if entry.get("id") in configurator.components:
+            entry.update(path=_path(configurator.components[entry["id"]]))
+    return content
+
+
+def _path(built: Any) -> str:
+    return f"{type(built).__module__}.{type(built).__qualname__}"
+
+
+def _short(value: Any) -> Any:
+    """Return a copy of ``value`` that JSON can hold, without long lists and texts."""
+    if isinstance(value, dict):
+        return {str(name): _short(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_short(part) for part in value] if len(value) <= _LONGEST else None
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST else None
+    return value if value is None or isinstance(value, (bool, int, float)) else repr(value)[:_LONGEST]
