@@ -14,8 +14,7 @@ from recipe import FORMATS, make_recipe
 from tracking import TRACKERS, read_back
 from transformers import DataCollatorForSeq2Seq, PreTrainedModel, Trainer, TrainingArguments
 
-from rekindle.trainer import Evidence, Sites, change, job_options, shorten_waits
-from rekindle.trainer.server import witness
+from rekindle.trainer import Evidence, Sites, job_options, shorten_waits
 from rekindle.trainer.weights import global_model, size_of
 
 
@@ -56,12 +55,10 @@ def main() -> None:
 
     model = load_model(base, args.train_mode)
     weights = exchanged(model)
-    initial = {name: tensor.detach().clone() for name, tensor in weights.items()}
     checkpoint = Path("initial.pt").absolute()
-    torch.save(initial, checkpoint)
+    torch.save({name: tensor.detach() for name, tensor in weights.items()}, checkpoint)
     recipe = make_recipe(args, sites, base, data, checkpoint)
     shorten_waits(recipe)
-    witness(recipe)
     recipe.execute(SimEnv(clients=sites.names, workspace_root="workspace"))
 
     evidence = Evidence("job")
@@ -71,7 +68,7 @@ def main() -> None:
     for name, tensor in weights.items():
         tensor.data.copy_(final[name])
     evidence.final(
-        **change(initial, final),
+        final,
         metrics={"eval_loss": mean(loss(model, base, of_site) for of_site in data_files.values())},
         model_bytes=size_of(dict(model.named_parameters())),
     )

@@ -14,7 +14,7 @@ from nvflare.client.config import ExchangeFormat
 from tracking import track
 
 from rekindle.trainer import Sites
-from rekindle.trainer.server import job_of
+from rekindle.trainer.waits import job_of
 
 FORMATS = {"numpy": ExchangeFormat.NUMPY, "tensor": ExchangeFormat.PYTORCH}
 TRAIN = ["train"]

@@ -12,7 +12,7 @@ from nvflare.app_opt.pt.recipes.fedavg import FedAvgRecipe
 from nvflare.recipe import add_experiment_tracking
 
 from rekindle.trainer import Sites
-from rekindle.trainer.server import job_of
+from rekindle.trainer.waits import job_of
 
 TRACKERS = ("tensorboard", "mlflow", "mlflow_client", "wandb")
 Scalar = tuple[str, str, int, float]

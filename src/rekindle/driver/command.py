@@ -9,21 +9,14 @@ from rekindle.host import folders
 from rekindle.host.variables import for_jobs, path_from
 from rekindle.records import Example, Participant, RunSpec, to_builtins
 
+_STARTER = "rekindle.trainer.example"
 _HOOK = "import rekindle.trainer.hook\n\nrekindle.trainer.hook.install()\n"
 
 
 def command(run_dir: Path, spec: RunSpec) -> list[str]:
     """Return the command that starts the job in ``run_dir``, from its code's folder there."""
-    if spec.job.example is not None:
-        return [spec.python, "-m", "rekindle.trainer.example", str(run_dir / folders.SPEC), *_options(spec)]
-    return [spec.python, "job.py", *job_arguments(spec)]
-
-
-def job_arguments(spec: RunSpec) -> list[str]:
-    """Return the options that a job.py of ours is called with."""
-    gpu = ",".join(f"[{','.join(site.gpus or ['cpu'] * site.ranks)}]" for site in spec.sites)
-    sites = ["--client_ids", *(site.name for site in spec.sites), "--gpu", gpu]
-    return [*sites, "--num_rounds", str(spec.job.rounds), *_options(spec)]
+    starts = ["job.py"] if spec.job.example is None else ["-m", _STARTER, str(run_dir / folders.SPEC)]
+    return [spec.python, *starts, *_options(spec)]
 
 
 def _options(spec: RunSpec) -> list[str]:
@@ -39,9 +32,9 @@ def _options(spec: RunSpec) -> list[str]:
 def environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
     """Return the variables that the job is started with.
 
-    Server and clients see no GPU, and a site's own command gives its trainers theirs; an example, whose
-    sites have no command of ours, sees all that the run was given. Each process keeps the bytecode that it
-    compiles, as a run's many processes import the same libraries.
+    A job.py that gives each rank its GPU sees none itself, nor do NVFlare's server and clients; any other
+    sees all that the run was given. Each process keeps the bytecode that it compiles, as a run's many
+    processes import the same libraries.
     """
     given = [uuid for site in spec.own_sites for uuid in site.gpus]
     turns = spec.job.when_short_of_gpus == "turns" and len(set(given)) < len(given)
@@ -64,42 +57,42 @@ def environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
         "REKINDLE_DRIVER": sys.executable,
         "REKINDLE_CROSS_DEVICE_OPS": spec.cross_device_ops or "",
     }
+    if spec.job.example is not None:
+        environ |= _of_federated(run_dir, spec, spec.job.example, environ)
     if spec.participant is not None:
-        environ |= _of_participant(run_dir, spec, spec.participant, environ)
-    example = spec.job.example
-    return environ if example is None else {**environ, **_of_example(run_dir, spec, example, environ)}
+        environ |= _of_participant(spec, spec.participant)
+    return environ
 
 
-def _hooked(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> dict[str, str]:
-    """Return the variables by which every Python process of the run loads our hook first."""
-    hook = run_dir / folders.HOOK
+def _of_federated(run_dir: Path, spec: RunSpec, example: Example, environ: dict[str, str]) -> dict[str, str]:
+    """Return the variables by which every Python process of the run loads our hook first, and its own."""
+    hook, data = run_dir / folders.HOOK, str(run_dir / folders.DATA)
     hook.mkdir(exist_ok=True)
     (hook / "sitecustomize.py").write_text(_HOOK, encoding="utf-8")
+    gpus = dict.fromkeys(gpu for site in spec.own_sites for gpu in site.gpus)
     return {
-        "PATH": path_from(spec.python, environ),
-        "PYTHONPATH": f"{hook}{os.pathsep}{environ.get('PYTHONPATH', '')}",
-        "REKINDLE_WORKSPACE": str(run_dir / folders.JOB / folders.WORKSPACE),
-    }
-
-
-def _of_participant(
-    run_dir: Path, spec: RunSpec, participant: Participant, environ: dict[str, str]
-) -> dict[str, str]:
-    return {
-        **_hooked(run_dir, spec, environ),
-        "REKINDLE_PARTICIPANT": json.dumps(to_builtins(participant)),
-        "REKINDLE_NODE": spec.host,
-        **participant.environ,
-    }
-
-
-def _of_example(run_dir: Path, spec: RunSpec, example: Example, environ: dict[str, str]) -> dict[str, str]:
-    data = str(run_dir / folders.DATA)
-    return {
-        **_hooked(run_dir, spec, environ),
-        "CUDA_VISIBLE_DEVICES": ",".join(dict.fromkeys(gpu for site in spec.own_sites for gpu in site.gpus)),
+        "CUDA_VISIBLE_DEVICES": "" if spec.job.assigns_gpus else ",".join(gpus),
         # An index on a command line is nvidia-smi's.
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         "REKINDLE_DATA": data,
         **{name: value.replace("{data}", data) for name, value in example.environ.items()},
+        "PATH": path_from(spec.python, environ),
+        "PYTHONPATH": os.pathsep.join(
+            filter(None, [str(hook), *_paths(run_dir, example), environ.get("PYTHONPATH")])
+        ),
+        "REKINDLE_WORKSPACE": str(run_dir / folders.JOB / folders.WORKSPACE),
+    }
+
+
+def _paths(run_dir: Path, example: Example) -> list[str]:
+    """Return the folders that a job adds to Python's path; relative ones are of its code."""
+    added = example.environ.get("PYTHONPATH", "").split(os.pathsep)
+    return [str(run_dir / folders.JOB / path) for path in added if path]
+
+
+def _of_participant(spec: RunSpec, participant: Participant) -> dict[str, str]:
+    return {
+        "REKINDLE_PARTICIPANT": json.dumps(to_builtins(participant)),
+        "REKINDLE_NODE": spec.host,
+        **participant.environ,
     }

@@ -51,8 +51,8 @@ def _results(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> Iterator[
         yield from _probed(spec)
         if spec.job.image:
             yield (None, "Trainers are in the container alone.")
-        elif spec.job.example:
-            yield (None, "An example's trainers do not train without NVFlare.")
+        elif not spec.job.assigns_gpus:
+            yield (None, "The job's trainers do not train without NVFlare.")
         else:
             yield _alone(run_dir, spec, environ)
     yield (False, "This run.")

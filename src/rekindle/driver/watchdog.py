@@ -98,7 +98,7 @@ class Watchdog:
         """Watch a run from ``start`` on; ``has_ended`` reports on the main thread of a PID."""
         self._silence_s, self._sites, self._has_ended = spec.silence_s, spec.sites, has_ended
         # Others may give their trainers longer to end.
-        self._ending_s = spec.silence_s if spec.job.example else ENDED_S
+        self._ending_s = ENDED_S if spec.job.assigns_gpus else spec.silence_s
         self._last, self._moved_at = start, start.at
         self._lasting = _Lasting()
         self._peaks_kib: dict[Key, int] = {}

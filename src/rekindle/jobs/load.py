@@ -10,7 +10,7 @@ import yaml
 from msgspec.structs import asdict, replace
 
 from rekindle.host import folders, payload, places
-from rekindle.judge import known
+from rekindle.judge import CHECKS, known
 from rekindle.records import Example, Job, PlanRecord, RecordError, convert, to_builtins
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
 from rekindle.records.job import NAME, Variant
@@ -25,8 +25,8 @@ _OWN = (".yml", ".yaml")
 """Endings of a user's own job.yml, whose path is the job's name."""
 _RESERVED = (_EXAMPLES, folders.EARLIER, "locks", "retired")
 """Names of other folders beside jobs'."""
-SIZES = {"sites": "{sites}", "ranks_per_site": "", "rounds": "{rounds}", "limit_s": ""}
-"""Fields of job.yml that an inventory may set, with what has to stand for them in an example's command."""
+SIZES = {"sites": ("{sites}", "{names}"), "ranks_per_site": (), "rounds": ("{rounds}",), "limit_s": ()}
+"""Fields of job.yml that an inventory may set, with what has one of to stand for them in a job's command."""
 _TRAVELS_MB = 256
 """Of a user's folder, which every host gets."""
 
@@ -104,8 +104,6 @@ def load_job(jobs: Path, name: str) -> Job:
         )
     if job.name != name:
         raise RecordError(f"{path} is named {job.name!r} inside.", _CORRECT)
-    if job.example and not job.example.folder:
-        raise RecordError(f"{path} has no folder of a checkout.", _CORRECT)
     return job
 
 
@@ -125,8 +123,10 @@ def _read(path: Path, **defaults: str) -> Job:
             f"{path} names the environment {job.environment!r}, and there is none.",
             f"name one of {', '.join(environments())}.",
         )
-    if unknown := [claim.claim for claim in job.proof if not known(claim.claim)]:
-        raise RecordError(f"{path} claims {unknown[0]!r}, which no validator knows.", _CORRECT)
+    for claim in (claim.claim for claim in job.proof if not known(claim.claim)):
+        if claim in CHECKS:
+            raise RecordError(f"{path} claims {claim!r}, which is checked of every run.", "leave it out.")
+        raise RecordError(f"{path} claims {claim!r}, and no check has that name.", _CORRECT)
     described = job.example.described if job.example else ()
     for mend in (mend for example in described for mend in example.mends or ()):
         if _escapes(mend.file):
@@ -194,8 +194,9 @@ def with_sizes(job: Job, sizes: Mapping[str, int]) -> Job:
     for name in sizes:
         if name not in SIZES:
             raise RecordError(f"{setting} {name}, which is no size of a job.", f"name {', '.join(SIZES)}.")
-        if job.example and SIZES[name] not in " ".join(job.example.command):
-            fix = f"leave it out, or pass {SIZES[name]} in its command."
+        command = " ".join(job.example.command) if job.example else ""
+        if job.example and SIZES[name] and not any(word in command for word in SIZES[name]):
+            fix = f"leave it out, or pass {SIZES[name][0]} in its command."
             raise RecordError(f"{setting} {name}, which its command does not take.", fix)
     try:
         return convert({**to_builtins(job), **sizes}, Job)

@@ -27,10 +27,10 @@ class Unplaceable(NoRunError):
 def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
     """Give each site of ``job`` its GPUs on ``host``.
 
-    Sites get disjoint sets, linked as closely as the host allows; all sites of an example without ``{gpus}``
+    Sites get disjoint sets, linked as closely as the host allows; all sites of a job that is not told which
     get the same set. On a host with too few GPUs for that, the job decides (``when_short_of_gpus``): its
     sites share GPUs, at the same time or in turns, with at most as many ranks as GPUs, or each gets fewer
-    GPUs. A host without GPUs runs the ranks as processes on CPU, except for an example that needs a GPU. Over
+    GPUs. A host without GPUs runs the ranks as processes on CPU, except for a job that needs a GPU. Over
     several nodes of SLURM's a site has as many ranks on each; one of TensorFlow's has one without GPUs.
 
     Raises:
@@ -45,7 +45,7 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
             f"Run it on a host with {needed} GPUs.",
         )
     nodes = host.slurm.nodes if host.slurm else 1
-    if nodes > 1 and job.example:
+    if nodes > 1 and job.federated and not job.assigns_gpus:
         raise Unplaceable(
             f"{job.name} starts the ranks of a site on one node, and rekindle_slurm asks for {nodes}.",
             "Ask for nodes: 1.",
@@ -55,7 +55,7 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
         ranks = (1 if one_replica else job.ranks_per_site) * nodes
         return tuple(Site(name=name, ranks=ranks, gpus=()) for name in names)
     least = job.sites * (1 if job.when_short_of_gpus == "fewer" else job.ranks_per_site)
-    if job.example and "{gpus}" not in job.example.command:  # all sites see the same set
+    if job.example and not {"{gpus}", "{devices}"} & {*job.example.command}:  # all sites see the same set
         sets = _nearest_sets(gpus, 1, min(job.ranks_per_site, len(gpus)), host) * job.sites
     elif len(gpus) >= least:
         sets = _nearest_sets(gpus, job.sites, min(job.ranks_per_site, len(gpus) // job.sites), host)

@@ -45,7 +45,6 @@ Need = type[events.Event] | type[Ended]
 _GRAVITY: tuple[State, ...] = ("fails", "unknown", "holds", "not applicable")
 _PARTS: dict[Need, str] = {
     events.AcceptanceEvent: "figures of its GPUs",
-    events.ContributionEvent: "model of a site, as the server got it",
     events.DeviceEvent: "device of a rank",
     Ended: "record of its end",
     events.FinalEvent: "final model",
@@ -101,8 +100,6 @@ def gravity(result: Result | ClaimResult) -> int:
 
 
 CHECKS: dict[str, Check] = {}
-_RENAMED = {"gpus_busy": "gpus_used", "memory_told": "memory_recorded"}
-"""Names of claims in jobs of 0.1."""
 
 
 def check(
@@ -122,7 +119,7 @@ def check(
 
 def known(claim: str) -> bool:
     """Return whether a job.yml can claim this."""
-    found = CHECKS.get(_RENAMED.get(claim, claim))
+    found = CHECKS.get(claim)
     return found is not None and "claim" in found.applies_to
 
 
@@ -134,7 +131,7 @@ def claimed(run: Run, claim: Claim) -> ClaimResult:
     """
     if not known(claim.claim):
         return _recorded(claim.claim, unknown(f"No check is named {claim.claim}."), run.folder)
-    return CHECKS[_RENAMED.get(claim.claim, claim.claim)].result(run, claim.options)
+    return CHECKS[claim.claim].result(run, claim.options)
 
 
 def results(run: Run) -> list[ClaimResult]:

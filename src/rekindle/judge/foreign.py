@@ -16,7 +16,7 @@ from rekindle.records import Claim, ClaimResult, Job, RunSpec, VerdictKind, Verd
 
 from .check import CHECKS, Result, check, claimed, fails, holds, unknown
 from .checks.logs import RAISED, printed_failures, unexplained
-from .checks.server import cause as cause_of
+from .checks.logs import cause as cause_of
 from .printed import wrong_models
 from .run import Run
 
@@ -47,7 +47,8 @@ def judge_foreign(run_dir: Path, workspace: Workspace) -> VerdictRecord:
     """
     run = run_of(workspace)
     claims = (_weakened(run, claimed(run, claim)) for claim in run.spec.job.proof)
-    evidence = [CHECKS["trainers_ended_well"].result(run), *claims, CHECKS[_END].result(run)]
+    first = [CHECKS[name].result(run) for name in ("trainers_ended_well", "no_error_logged")]
+    evidence = [*first, *claims, CHECKS[_END].result(run)]
     states = {result.claim: result for result in evidence}
     broken = next(
         (result.message for result in evidence if result.state == "fails" and result.claim != _END), None
@@ -79,7 +80,7 @@ def judge_foreign(run_dir: Path, workspace: Workspace) -> VerdictRecord:
 def run_of(workspace: Workspace) -> Run:
     """Return a run without evidence, whose job claims what goes with its workflows."""
     account = Account(workspace)
-    proof = [Claim(claim=name) for name in ("server_log_clean", "every_site_took_part", "rounds_completed")]
+    proof = [Claim(claim=name) for name in ("every_site_took_part", "rounds_completed")]
     if not account.flows or any(flow.flow is None or flow.flow.trains for flow in account.flows):
         proof.append(Claim(claim="global_model_saved"))
     kinds = dict.fromkeys(_RESULTS[flow.kind] for flow in account.flows if flow.kind in _RESULTS)

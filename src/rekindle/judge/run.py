@@ -22,9 +22,8 @@ from .sites import as_announced, gone_sites, without
 from .trained import of_training
 
 EventT = TypeVar("EventT", bound=events.Event)
-Kind = Literal["ours", "example", "acceptance", "foreign"]
-"""A job whose trainers write our evidence; one that others wrote; one that measures its host; a run that
-Rekindle did not start."""
+Kind = Literal["federated", "acceptance", "foreign"]
+"""A job that NVFlare runs; one that measures its host; a run that Rekindle did not start."""
 
 
 @dataclass(frozen=True)
@@ -181,13 +180,13 @@ class Run:
             return "foreign"
         if not self.spec.job.federated:
             return "acceptance"
-        return "ours" if self.spec.job.example is None else "example"
+        return "federated"
 
     def has(self, need: type[events.Event] | type[Ended]) -> bool:
         """Whether a part of the run is there."""
         if issubclass(need, Ended):
             return self.ended is not None
-        return bool(self.results if need is events.TaskEvent else self.of(need))
+        return bool(self.of(need))
 
     @cached_property
     def account(self) -> Account:
@@ -196,13 +195,8 @@ class Run:
 
     @cached_property
     def results(self) -> list[Line[events.TaskEvent]]:
-        """What the server got from sites for their tasks; of our own jobs, for training alone."""
-        sent = {line.event.round: line.event.sketch for line in self.of(events.GlobalEvent)}
-        ours = (
-            Line(line.event.as_task(sent.get(line.event.round, ())), line.file, line.line)
-            for line in self.of(events.ContributionEvent)
-        )
-        return [*self.of(events.TaskEvent), *ours]
+        """What the server got from sites for their tasks."""
+        return self.of(events.TaskEvent)
 
     @cached_property
     def trained(self) -> list[Line[events.TaskEvent]]:
@@ -214,11 +208,6 @@ class Run:
         """The results of training that have weights, in the order of their rounds."""
         lines = [line for line in self.trained if line.event.sketch]
         return sorted(lines, key=lambda line: (line.event.round or 0, line.event.time))
-
-    @property
-    def lossy(self) -> bool:
-        """Whether messages are quantised, so that a site has nearly, and not exactly, what the server has."""
-        return any(claim.options.get("lossy") for claim in self.spec.job.proof)
 
     @cached_property
     def processes(self) -> dict[tuple[str, int], tuple[str | None, int]]:

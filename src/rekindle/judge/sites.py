@@ -14,8 +14,8 @@ NEVER = -1
 
 
 def as_announced(spec: RunSpec, workspace: Workspace) -> RunSpec:
-    """Return ``spec`` with the names that an example gave its sites."""
-    names = sites(workspace) if spec.job.example else []
+    """Return ``spec`` with the names that the job gave its sites."""
+    names = sites(workspace)
     if len(names) != len(spec.sites) or {*names} == {site.name for site in spec.sites}:
         return spec
     named = (replace(site, name=name) for site, name in zip(spec.sites, names, strict=True))

@@ -16,8 +16,8 @@ _Who = tuple[str | None, str]
 def devices(run: Run) -> tuple[Device, ...]:
     """Return what each rank ran on, with what the driver's samples show of it there.
 
-    For an example, whose trainers report nothing, what its sites' processes held, in the order of the GPUs;
-    for a run that measured its host, the GPUs that it was given.
+    Where ranks report nothing, what the sites' processes held, in the order of the GPUs; for a run that
+    measured its host, the GPUs that it was given.
     """
     utilisation: dict[_Who, list[int]] = {}
     held: dict[_Who, int] = {}
@@ -40,13 +40,13 @@ def devices(run: Run) -> tuple[Device, ...]:
             peak_memory_mib=held.get(who),
         )
 
-    if run.spec.job.federated and run.spec.job.example is None:
+    if run.of(DeviceEvent):
         events = (line.event for line in run.of(DeviceEvent))
         return tuple(on(of.site, of.rank, (of.uuid, str(of.pid)), of.device, of.name) for of in events)
     found: list[Device] = []
     for site in run.spec.sites:
         mine: list[_Who] = [(uuid, "") for uuid in site.gpus]
-        if run.spec.job.example is not None:
+        if run.spec.job.federated:
             order = [who for gpu in run.spec.gpus for who in sorted(held) if who[0] == gpu.uuid]
             mine = [who for who in order if run.owners_on(who[0] or "").get(who[1]) == site.name]
         found += (on(site.name, rank, who) for rank, who in enumerate(mine))
@@ -56,9 +56,9 @@ def devices(run: Run) -> tuple[Device, ...]:
 def rounds(run: Run) -> tuple[JobRound, ...]:
     """Return each site's rounds as its rank 0 reported them, with the samples of all its ranks.
 
-    For an example, whose trainers report nothing, each site's results as the server got them.
+    Where ranks report nothing, each site's results as the server got them.
     """
-    if run.spec.job.example is not None:
+    if not run.of(RoundEvent):
         return tuple(_results(run))
     ranks, late = {site.name: site.ranks for site in run.all_sites}, _late(run)
     samples: Counter[tuple[str, int]] = Counter()

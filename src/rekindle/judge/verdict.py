@@ -33,8 +33,7 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
     if spec is None and not is_ours(run_dir / folders.SPEC):
         return judge_foreign(run_dir, locate(run_dir))
     run = Run.open(run_dir, spec)
-    simulations = run.simulations() if run.spec.job.example else [run]
-    by_check = zip(*map(results, simulations), strict=True)
+    by_check = zip(*map(results, run.simulations()), strict=True)
     evidence = tuple(min(of_simulations, key=gravity) for of_simulations in by_check)
     verdict, cause = _verdict(run, evidence)
     findings = diagnose_run(run_dir, run.spec) if verdict != "PASS" else ()

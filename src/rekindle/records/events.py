@@ -87,12 +87,10 @@ class TrackingEvent(Event, kw_only=True, frozen=True, tag="tracking"):
 
 
 class FinalEvent(Event, kw_only=True, frozen=True, tag="final"):
-    """What came of the run."""
+    """What came of the run, as its job.py reports it."""
 
-    initial: Digest
-    final: Digest
-    distance: Number | None
-    """L2 between the first and the last global model; None if it is not finite."""
+    digest: Digest | None
+    """Of the final global model, as in ModelEvent."""
     metrics: Table[Number | None]
     model_bytes: Integer | None = None
     """Size of the complete model in the precision that is exchanged."""
@@ -105,46 +103,9 @@ class GlobalEvent(Event, kw_only=True, frozen=True, tag="global"):
     """
 
     round: Integer
-    digest: Digest
     sketch: Sketch
     names: Digest | None = None
     """Digest of the names that the sketch covers, by a site; the server's are those of the results."""
-
-
-class ContributionEvent(Event, kw_only=True, frozen=True, tag="contribution"):
-    """What NVFlare's server got from a site in a round, by our component there."""
-
-    site: Text
-    round: Integer
-    return_code: Text
-    digest: Digest
-    sketch: Sketch
-    weight: Number | None
-    """Its weight in the aggregation: the site's training steps; None if not reported."""
-    finite: bool
-    distance: Number | None
-    """L2 to the global model of the round; None if not finite."""
-
-    def as_task(self, sent: Sketch) -> "TaskEvent":
-        """Return it as the result of a training task, for which the site was ``sent`` this."""
-        return TaskEvent(
-            time=self.time,
-            nonce=self.nonce,
-            site=self.site,
-            task="train",
-            round=self.round,
-            return_code=self.return_code,
-            kind="WEIGHTS",
-            values=len(self.sketch),
-            bytes=0,
-            finite=self.finite,
-            norm=None,
-            moved=self.distance,
-            weight=self.weight,
-            sketch=self.sketch,
-            sent=sent,
-            metrics={},
-        )
 
 
 class TaskEvent(Event, kw_only=True, frozen=True, tag="task"):
@@ -198,7 +159,7 @@ class ConfigurationEvent(Event, kw_only=True, frozen=True, tag="configuration"):
     member: Text
     """``server``, or a site."""
     content: Table[Any]
-    """Workflows and components have the ``path`` of the class that was built; long lists and texts are None."""
+    """Workflows and components have the ``path`` of the class that was built; long lists are None."""
 
 
 class ModelEvent(Event, kw_only=True, frozen=True, tag="model"):
@@ -273,7 +234,6 @@ AnyEvent = (
     | FinalEvent
     | TrackingEvent
     | GlobalEvent
-    | ContributionEvent
     | TaskEvent
     | ConfigurationEvent
     | ModelEvent

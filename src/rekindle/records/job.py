@@ -87,6 +87,8 @@ class Example(Record, kw_only=True, frozen=True):
     ``{sites}`` and ``{rounds}`` are the job's numbers, ``{data}`` is the folder of its stand-ins and
     ``{workspace}`` the one in which NVFlare's simulator makes its own. ``{gpus}`` are the indexes of each
     site's GPUs, as in ``[0,1],[2,3]``, and as many numbers for ranks on CPU. Each ``{port}`` is a free one.
+    For a job.py that gives each rank its GPU (`Job.assigns_gpus`), ``{names}`` are the names of the sites,
+    and ``{devices}`` the UUIDs of their GPUs, or ``cpu``: ``[GPU-1f,GPU-2e],[cpu,cpu]``.
     """
     gpus: Annotated[int, Meta(ge=0, le=10_000)] = 0
     """Fewest GPUs that it needs."""
@@ -112,7 +114,7 @@ class Job(Record, kw_only=True, frozen=True):
     name: Annotated[str, Meta(pattern=NAME, max_length=200)]
     summary: Text
     example: Example | None = None
-    """None for a job whose job.py and client.py write our evidence themselves."""
+    """None for a job.py that measures its host, without NVFlare."""
     code: Text | None = None
     """Job whose job.py, client.py and model.py this one runs, with its own arguments and proof."""
     environment: Framework
@@ -142,6 +144,11 @@ class Job(Record, kw_only=True, frozen=True):
         """The image that it runs in; None for a job that runs in its environment."""
         container = self.container or (self.example and self.example.container)
         return container.image if container else None
+
+    @property
+    def assigns_gpus(self) -> bool:
+        """Whether its job.py gives each rank its own GPU, by ``rekindle.trainer``; others see all."""
+        return self.example is not None and any("{devices}" in word for word in self.example.command)
 
     @property
     def federated(self) -> bool:

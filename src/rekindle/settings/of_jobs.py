@@ -15,10 +15,8 @@ from .names import content, instead
 from .options import Option, parser_options
 from .values import Settings, shown
 
-_OURS = ("client_ids", "gpu", "num_rounds")
-"""Options that job.py gets from the driver: the sites, the GPUs and the ``rounds`` of job.yml."""
-_OF_JOB = {"{sites}", "{rounds}"}
-"""Their placeholders in an example's command."""
+_OF_JOB = {"{sites}", "{names}", "{devices}", "{rounds}"}
+"""Placeholders of the sites, the GPUs and the ``rounds`` of job.yml in a job's command."""
 _NUMBERS: dict[str, tuple[Callable[[str], object], str]] = {
     "int": (int, "a whole number"),
     "float": (float, "a number"),
@@ -126,8 +124,7 @@ def _arguments(job: Job, called: str, given: Mapping[str, Any], code: Path) -> I
     """Compare options with the parser of their job, if its code is there."""
     command = job.example.command if job.example else ("job.py",)
     known = parser_options(code / command[0])
-    filled = {option.lstrip("-") for option, value in pairwise(command) if value in _OF_JOB}
-    ours = filled if job.example else _OURS
+    ours = {option.lstrip("-") for option, value in pairwise(command) if value in _OF_JOB}
     for option, value in given.items():
         if wrong := _option(option, value, known, ours):
             yield Complaint(f"rekindle_job_arguments gives {called} {option}{wrong[0]}", wrong[1])

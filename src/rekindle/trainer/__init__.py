@@ -7,7 +7,7 @@ NVFlare's clients, and ``server`` for its server.
 
 # ruff: noqa: F401
 
-from .arrays import change, fingerprint
+from .arrays import fingerprint
 from .evidence import Evidence
 from .guard import end_at_uncaught_exception
 from .ranks import GLOBAL_RANK, LOCAL_RANK, NODES, WORLD_SIZE, follow_rank_zero, turn

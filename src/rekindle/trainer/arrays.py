@@ -1,7 +1,7 @@
 """The numbers in what NVFlare exchanges and saves, and what identifies them, of any framework.
 
 A tree of weights is what NVFlare exchanges: arrays or tensors by name, or Keras' lists of arrays by layer.
-For a fingerprint its leaves are taken in the order of their names, each as float32 (integers and halves too),
+For a fingerprint its leaves of floating-point numbers are taken in the order of their names, each as float32,
 so that a trainer's weights and the server's have the same. No framework is imported, NumPy at the first use.
 """
 
@@ -80,8 +80,6 @@ _PARTS = 8
 """Sums in a sketch; see ``rekindle.records.events.Sketch``."""
 _ROW = 1 << 13
 """Values that are summed at once, a multiple of the parts: long rows are quicker."""
-_AT_ONCE = 1 << 16
-"""Values that are compared at once, so that a large leaf is not copied entirely."""
 
 
 class Fingerprint(NamedTuple):
@@ -110,31 +108,6 @@ def fingerprint(tree: Mapping[str, Any]) -> Fingerprint:
     return Fingerprint(total.hexdigest(), tuple(sums.tolist()) if finite else ())
 
 
-def distance(first: Mapping[str, Any], last: Mapping[str, Any]) -> float:
-    """Return the L2 distance between two trees; NaN if their leaves have other names or sizes."""
-    import numpy as np  # noqa: PLC0415 - as above
-
-    if len(_names(first)) != len(_names(last)):
-        return math.nan
-    squares = 0.0
-    for (name, a), (other, b) in zip(_leaves(first), _leaves(last), strict=True):
-        if (name, a.size) != (other, b.size):
-            return math.nan
-        for start in range(0, a.size, _AT_ONCE):
-            part = slice(start, start + _AT_ONCE)
-            squares += float(np.square(b[part].astype(np.float64) - a[part]).sum())
-    return math.sqrt(squares)
-
-
-def change(first: Mapping[str, Any], last: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what ``Evidence.final`` records of two global models: their digests and their distance."""
-    return {
-        "initial": fingerprint(first).digest,
-        "final": fingerprint(last).digest,
-        "distance": distance(first, last),
-    }
-
-
 def _names(tree: Mapping[str, Any]) -> dict[str, Any]:
     """Return the leaves by name; those of a Keras layer have the names that NVFlare's server has."""
     named = {}
@@ -147,8 +120,9 @@ def _names(tree: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _leaves(tree: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield name and flat float32 array of each leaf, by name; one leaf at a time is copied, if any."""
+    """Yield name and flat float32 array of each leaf of floating-point numbers, by name, one at a time."""
     import numpy as np  # noqa: PLC0415 - as above
 
     for name, value in sorted(_names(tree).items()):
-        yield name, np.ascontiguousarray(array(value), dtype=np.float32).reshape(-1)
+        if "float" in str(value.dtype):
+            yield name, np.ascontiguousarray(array(value), dtype=np.float32).reshape(-1)

@@ -7,12 +7,15 @@ import json
 import math
 import os
 import time
+import traceback
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from rekindle.host.slurm import node
 
-from .arrays import Fingerprint
+from .arrays import Fingerprint, model
 from .ranks import GLOBAL_RANK, LOCAL_RANK
 from .sites import SITE
 
@@ -61,13 +64,9 @@ class Evidence:
         text = message[:_LONGEST]
         self.write("exception", site=site, rank=self._rank, kind=kind, message=text, place=place)
 
-    def global_model(self, number: int, model: Fingerprint, names: str | None = None) -> None:
+    def global_model(self, number: int, sketch: tuple[float, ...], names: str | None = None) -> None:
         """Record what the global model is as round ``number`` begins, or after the last one."""
-        self.write("global", round=number, names=names, **model._asdict())
-
-    def contribution(self, *, model: Fingerprint, **fields: Any) -> None:
-        """Record what the server got from a site in a round; ``model`` is of the weights as aggregated."""
-        self.write("contribution", **fields, **model._asdict(), finite=bool(model.sketch))
+        self.write("global", round=number, names=names, sketch=sketch)
 
     def configuration(self, member: str, content: dict[str, Any]) -> None:
         """Record what NVFlare read the job's configuration of the server or of a site as."""
@@ -81,10 +80,18 @@ class Evidence:
         """Record what was read back from a tracker: site, tag, step and value of every scalar."""
         self.write("tracking", tracker=tracker, scalars=scalars)
 
-    def final(self, **fields: Any) -> None:
-        """Record what came of the run, and print its metrics; the event describes each field."""
-        print(f"Final metrics: {json.dumps(_finite(fields['metrics']), sort_keys=True)}", flush=True)
-        self.write("final", **fields)
+    def final(self, weights: Mapping[str, Any], metrics: dict[str, float], **fields: Any) -> None:
+        """Record what came of the run, and print its metrics; ``weights`` are the final global model's."""
+        print(f"Final metrics: {json.dumps(_finite(metrics), sort_keys=True)}", flush=True)
+        self.write("final", digest=model(weights)["digest"], metrics=metrics, **fields)
+
+
+def record_error(error: Exception, recorder: str = SERVER, site: str = "server") -> None:
+    """Record an error of our own component, which must not end the run."""
+    with suppress(OSError, KeyError):  # a full disk, or a server that no driver started
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        kind, place = type(error).__name__, f"{frame.filename}:{frame.lineno}"
+        Evidence(recorder).exception(kind, str(error), place, site=site)
 
 
 def _finite(value: Any) -> Any:

@@ -38,6 +38,10 @@ def main() -> int:
         "{data}": str(data),
         "{workspace}": os.environ.get(WORKSPACE, ""),
         "{gpus}": _gpus(spec),
+        "{names}": ",".join(site["name"] for site in spec["sites"]),
+        "{devices}": ",".join(
+            f"[{','.join(site['gpus'] or ['cpu'] * site['ranks'])}]" for site in spec["sites"]
+        ),
     }
     for command in [*example.get("before", ()), [*example["command"], *sys.argv[2:]]]:
         with ExitStack() as ports:

@@ -3,6 +3,8 @@
 from typing import Any
 
 from nvflare.apis.fl_context import FLContext
+from nvflare.app_common.abstract.model import ModelLearnableKey
+from nvflare.app_common.app_constant import AppConstants
 
 TRAINS = "train"
 """The task of training."""
@@ -24,6 +26,12 @@ def kind(of: dict[str, Any]) -> str:
     """Return the kind of a data exchange object: ``WEIGHTS``, ``WEIGHT_DIFF``; empty without any."""
     found = of.get("kind") or ""
     return str(getattr(found, "value", found))
+
+
+def global_weights(fl_ctx: FLContext) -> dict[str, Any]:
+    """Return the weights of the server's global model by name."""
+    weights: dict[str, Any] = fl_ctx.get_prop(AppConstants.GLOBAL_MODEL)[ModelLearnableKey.WEIGHTS]
+    return weights
 
 
 def site(fl_ctx: FLContext) -> str:

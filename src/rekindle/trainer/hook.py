@@ -2,7 +2,7 @@
 
 The driver's ``sitecustomize`` imports this. As modules of NVFlare and of data sets' loaders are imported,
 functions in them are wrapped: every server runs our component, wherever its configuration comes from, the
-simulator works below the run's folder, and loaders read stand-ins. Only the standard library is imported here.
+simulator works below the run's folder, and loaders read stand-ins. It imports the standard library alone.
 """
 
 import importlib.abc
@@ -19,7 +19,7 @@ from typing import Any
 from rekindle.host import folders
 
 from . import links
-from .data import DATA, STAND_INS
+from .data import STAND_INS
 from .gloo import rest_at_exit
 from .participant import PARTICIPANT, WORKSPACE
 

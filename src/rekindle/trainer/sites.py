@@ -18,7 +18,9 @@ SITE = os.environ.get("REKINDLE_SITE", "")
 def job_options(description: str | None = None) -> argparse.ArgumentParser:
     """Return a parser with the options that every job.py has, under the names of NVFlare's own examples."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--client_ids", nargs="+", default=["site-1", "site-2"], help="names of the sites")
+    parser.add_argument(
+        "--client_ids", type=lambda text: text.split(","), default=["site-1", "site-2"], help="site-1,site-2"
+    )
     parser.add_argument(
         "--gpu",
         default="[cpu,cpu],[cpu,cpu]",

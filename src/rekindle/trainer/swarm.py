@@ -14,9 +14,8 @@ from nvflare.app_common.app_event_type import AppEventType
 from nvflare.app_common.ccwf.common import Constant
 
 from .arrays import fingerprint, floating, model
-from .evidence import SERVER, Evidence
-from .exchanged import TRAINS, site
-from .server import global_weights, record_error
+from .evidence import SERVER, Evidence, record_error
+from .exchanged import TRAINS, global_weights, site
 from .tasks import TaskWitness, names_of
 
 
@@ -70,4 +69,4 @@ class SwarmWitness(TaskWitness):
 
     def _record_global(self, number: int, weights: dict[str, Any]) -> None:
         found = self._averaged(weights)
-        Evidence(self._recorder).global_model(number, fingerprint(found), names_of(found))
+        Evidence(self._recorder).global_model(number, fingerprint(found).sketch, names_of(found))

@@ -18,9 +18,8 @@ from nvflare.app_common.app_event_type import AppEventType
 
 from .arrays import fingerprint, floating, leaves, model
 from .compared import correlation, figures
-from .evidence import SERVER, Evidence
-from .exchanged import TRAINS, content, dxo, kind, site
-from .server import global_weights, record_error
+from .evidence import SERVER, Evidence, record_error
+from .exchanged import TRAINS, content, dxo, global_weights, kind, site
 
 _CONTROLS = "scaffold_c_diff"
 """Where a site's result has the change of its controls, in NVFlare's SCAFFOLD."""
@@ -74,7 +73,7 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         weights = dict(leaves(global_weights(fl_ctx)))
         if self._names <= weights.keys():
             aggregate = fingerprint({name: weights[name] for name in self._names})
-            Evidence(self._recorder).global_model(number + 1, aggregate)
+            Evidence(self._recorder).global_model(number + 1, aggregate.sketch)
 
     def _averaged(self, tree: Any) -> dict[str, Any]:
         """Return the numbers of a result that its sketch covers."""

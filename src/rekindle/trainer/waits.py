@@ -11,6 +11,11 @@ _TASK_REQUEST_INTERVAL_S = 0.2
 """How long a client waits before it asks the server for the next task; NVFlare's own is 2 s."""
 
 
+def job_of(recipe: Any) -> Any:
+    """Return a recipe's FedJob, which is private since NVFlare 2.9."""
+    return recipe.job if hasattr(recipe, "job") else recipe._job
+
+
 def shorten_waits(recipe: Any, *, exchange_format: str = "") -> None:
     """Set what a job's recipe needs; call it before ``recipe.execute``.
 

@@ -46,12 +46,11 @@ def by_site(run: Run) -> dict[str, list[Line[TaskEvent]]]:
     return dict(sorted(found.items()))
 
 
-_FEDAVG = Workflow("controller", "FedAvg", {}, None)
-"""The workflow of our own jobs, whose configuration may not be collected."""
+_UNKNOWN = Workflow("controller", "", {}, None)
 
 
 def _averaging(run: Run) -> Workflow:
-    return next((flow for flow in run.account.flows if flow.kind in _AVERAGES), _FEDAVG)
+    return next((flow for flow in run.account.flows if flow.kind in _AVERAGES), _UNKNOWN)
 
 
 def no_weights(run: Run) -> str | None:
@@ -59,7 +58,7 @@ def no_weights(run: Run) -> str | None:
     return None if run.models_sent else "No site sent weights."
 
 
-@check("ours", "example", unless=no_weights)
+@check("federated", unless=no_weights)
 def every_site_counts(run: Run) -> Iterator[Result]:
     """Every result counts more than 0 in the mean."""
     weights: dict[str, list[float]] = {}
@@ -89,8 +88,6 @@ def _grows(weights: list[float]) -> bool:
 
 
 def _no_mean(run: Run) -> str | None:
-    if run.kind == "ours":
-        return no_weights(run)
     flows = [flow for flow in run.account.flows if flow.flow is None or flow.flow.trains]
     if [flow.kind in _AVERAGES for flow in flows] != [True]:
         kinds = ", ".join(flow.kind for flow in flows) or "no workflow that trains"
@@ -102,7 +99,7 @@ def _no_mean(run: Run) -> str | None:
     return no_weights(run)
 
 
-@check("example", unless=no_weights)
+@check("federated", unless=no_weights)
 def global_model_changes(run: Run) -> Iterator[Result]:
     """The model that sites get is not the same in every round; every site's result has a part in it."""
     rounds = by_round(run)
@@ -189,7 +186,7 @@ def _mean_of(events: list[TaskEvent], model: Sketch) -> bool:
     return any(same(_weighted_mean(given, results), model, _MEAN) for given in weights)
 
 
-@check("ours", "example", unless=_no_mean)
+@check("federated", unless=_no_mean)
 def global_model_is_the_mean(run: Run) -> Iterator[Result]:
     """The global model after a round is the mean of what the sites sent in it, by their weights.
 
@@ -234,7 +231,7 @@ def _aggregated(
     shares = _shares(run, flow)
     weights = [_weight(event) * float(shares.get(event.site, 1)) for event in events]
     mean = _weighted_mean(weights, results)
-    coarse = run.lossy or any(event.bytes < 4 * event.values for event in events)
+    coarse = any(event.bytes < 4 * event.values for event in events)
     if not own and mean is not None and not same(mean, model, QUANTISED if coarse else _MEAN):
         message = f"The global model after round {number} is not the mean of what the sites sent in it."
         yield fails(message, following)

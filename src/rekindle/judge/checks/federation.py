@@ -25,7 +25,7 @@ def _on_one_host(run: Run) -> str | None:
     return None if run.spec.federated else "All sites are on one host."
 
 
-@check("ours", "example", unless=_on_one_host)
+@check("federated", unless=_on_one_host)
 def only_sites_connected(run: Run) -> Iterator[Result]:
     """Every site connected to the server by TLS with a certificate of its own, and nobody else did."""
     sites = {site.name for site in run.all_sites if run.lost.get(site.name) != NEVER}
@@ -54,7 +54,7 @@ def only_sites_connected(run: Run) -> Iterator[Result]:
     yield holds(f"{len(sites)} sites connected by TLS, each with its own certificate.{more}", folders.JOB_LOG)
 
 
-@check("ours", "example", unless=_on_one_host)
+@check("federated", unless=_on_one_host)
 def sites_stayed(run: Run) -> Iterator[Result]:
     """No site left before the end, unless the inventory lets the job go on without it."""
     for site, number in run.gone.items():
@@ -67,7 +67,7 @@ def sites_stayed(run: Run) -> Iterator[Result]:
             yield fails(f"{message}, and the job needs {least} sites.")
 
 
-@check("ours", "example", needs=(TaskEvent,), unless=_on_one_host)
+@check("federated", needs=(TaskEvent,), unless=_on_one_host)
 def rounds_over_the_network(run: Run) -> Result:
     """How long the server waited for the slowest site, and what crossed each site's network, a round."""
     return holds(f"{_waited(run)} {_crossed(run)}")

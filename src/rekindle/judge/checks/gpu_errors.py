@@ -9,7 +9,7 @@ from rekindle.records.events import SampleEvent
 from rekindle.records.evidence import Line
 
 
-@check("ours", "example", unless=without_gpus)
+@check("federated", unless=without_gpus)
 def no_gpu_errors(run: Run) -> Iterator[Result]:
     """No assigned GPU met an Xid error or an uncorrected one of its memory, from first to last sample.
 

@@ -1,108 +1,197 @@
-"""Whether sites' trainers used their GPUs, by the driver's samples, which cover all rounds."""
+"""Whether a site's processes used the GPUs that the run was given, by the driver's samples."""
 
-import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import pairwise
-from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from rekindle.judge.check import Result, check, fails, gravity, holds, unknown, without_gpus
 from rekindle.judge.run import Run
-from rekindle.records.events import DeviceEvent, GpuSample, RoundEvent, SampleEvent
+from rekindle.records.events import DeviceEvent, GpuSample, SampleEvent
 
+from .processes import first_tasks, last_results
+
+_WARM_S = 2.0
+"""Work on a GPU counts after this time: creating the context is work too."""
 _SEEN_S = 2.0
 """Of training, in which two samples or more are taken. Seen on two H100s: two trainers took turns on a GPU in
 rounds of 0.35 s, and no sample after the first second listed one of them."""
+_SHORTEST_S = 5.0
+"""In less time, a process may start and end between two samples."""
+_CONTEXT_MIB = 64
+"""A process that computes on a GPU takes more; the driver's own use varies by a few MiB."""
 
-_GAP_S = 30.0
-"""Samples are a second apart, 3.2 s at most in recorded runs on a host with too few cores; NVML may hang."""
+
+class _Seen(NamedTuple):
+    """What samples show of one GPU."""
+
+    uuid: str
+    held: dict[str, int]
+    """Most memory at one moment, MiB by who held it; 0 where NVML does not report it."""
+    shares: dict[str, int]
+
+    def __str__(self) -> str:
+        """Return them as a clause."""
+        parts = [
+            f"{who} {mib} MiB" + (f" and {self.shares[who]} %" if self.shares else "")
+            for who, mib in sorted(self.held.items())
+        ]
+        return f"{self.uuid}: {', '.join(parts) or 'no process of its sites'}"
 
 
-@check("claim", needs=(SampleEvent, DeviceEvent), unless=without_gpus)
-def gpus_used(run: Run) -> Result:
-    """Samples show every assigned GPU at work for this run, and each of its trainers holding memory there.
+@check("federated", unless=without_gpus)
+def gpus_used(run: Run) -> Iterator[Result]:
+    """Every site's processes, by PID, held memory of each GPU that it was given and worked there.
 
-    Samples count after a trainer reported the GPU. How much it worked is reported and not judged: a small job
-    leaves a large GPU idle most of the time.
+    So did every rank that reported the GPU. For a job that needs no GPU, it only reports what the processes
+    took. How much a GPU worked is not judged: a small job leaves a large one idle most of the time.
     """
-    assigned = sorted({uuid for site in run.spec.sites for uuid in site.gpus})
-    return worst((_used(run, uuid) for uuid in assigned), run.samples[-1])
+    given = _given(run)
+    during = _during(run)
+    seen = [_seen(run, uuid, names, during) for uuid, names in sorted(given.items())]
+    at = next((line for line in reversed(run.samples) if line.event in during[-1:]), None)
+    if not _needed(run):
+        clauses = "; ".join(map(str, seen))
+        yield holds(f"The job's description asks for no GPU. On {clauses}.", at)
+    elif not during:
+        yield unknown("The samples do not reach from the first task to the last result.")
+    elif not any(_owners(run, gpu.uuid) for gpu in seen):
+        yield unknown("No sample lists the PIDs of a site, so its work on GPUs is unknown.", at)
+    else:
+        yield _worst((_used(run, gpu, given[gpu.uuid], during) for gpu in seen), at)
 
 
-def _used(run: Run, uuid: str) -> Result:
-    devices = [line.event for line in run.of(DeviceEvent) if line.event.uuid == uuid]
-    if not devices:
-        return fails(f"{uuid} was reported by no trainer")
-    trainers = {str(device.pid): device for device in devices}
-    began = min(device.time for device in trainers.values())
-    done = max((line.event.time for line in run.of(RoundEvent)), default=began)
-    samples = [sample for sample in _samples(run, uuid) if sample.time >= began]
-    if not samples or samples[-1].time < done:
-        return unknown(f"{uuid} was not sampled until its trainers were done")
-    gpus = [sample.gpus[uuid] for sample in samples]
-    held = dict.fromkeys(trainers, -1)
-    for gpu in gpus:
-        for pid in gpu.processes.keys() & trainers.keys():
-            held[pid] = max(gpu.processes[pid], held[pid])
-    least = min(held, key=lambda pid: held[pid])
-    who = trainers[least].who
-    if held[least] < 0:
-        return fails(f"{who} held no memory on {uuid}: it did not work there")
-    if held[least] == 0:
-        return unknown(f"{uuid} does not report the memory of {who}")
-    mean = fmean(gpu.utilisation for gpu in gpus)
-    clause = f"({mean:.1f} % on average) with {sum(held.values())} MiB held by its trainers"
-    used = most_used(_samples(run, uuid), uuid, _warm(run, trainers))
-    shares = {trainers[pid].who: share for pid, share in used.items()}
-    return by_process(uuid, clause, shares) if shares else by_gpu(uuid, clause, trainers, gpus)
+def _given(run: Run) -> dict[str, list[str]]:
+    """Return who was given each GPU, by its UUID: the ranks that reported it, or else its sites."""
+    given: dict[str, list[str]] = {}
+    for site in run.spec.sites:
+        for uuid in site.gpus:
+            ranks = [event.who for event in _reported(run, uuid) if event.site == site.name]
+            names = given.setdefault(uuid, [])
+            names += [name for name in ranks or [site.name] if name not in names]
+    return given
 
 
-def _samples(run: Run, uuid: str) -> list[SampleEvent]:
-    return [line.event for line in run.samples if uuid in line.event.gpus]
+def _reported(run: Run, uuid: str) -> list[DeviceEvent]:
+    return [line.event for line in run.of(DeviceEvent) if line.event.uuid == uuid]
 
 
-def _warm(run: Run, trainers: dict[str, DeviceEvent]) -> dict[str, float]:
-    """Return by PID from when a sample shows a trainer's work in its rounds, seconds since the epoch.
+def _owners(run: Run, uuid: str) -> dict[str, str]:
+    """Return the rank or site of each process that may be on a GPU, by PID."""
+    return {**run.owners_on(uuid), **{str(event.pid): event.who for event in _reported(run, uuid)}}
 
-    A sample reaches back to the one before it, a second: so the first second of the first round does not
-    count, unless what follows is too short for the driver to be sure to see it.
+
+def _needed(run: Run) -> bool:
+    job = run.spec.job
+    asked = job.example is not None and (job.example.gpus > 0 or "{gpus}" in job.example.command)
+    return asked or job.assigns_gpus or job.ranks_per_site > 1
+
+
+def _during(run: Run) -> list[SampleEvent]:
+    """Return the samples from the first task to the first after the last result; none without that one."""
+    done = max(last_results(run).values(), default=None)
+    began = min(first_tasks(run).values(), default=0.0)
+    samples = [line.event for line in run.samples if line.event.gpus and line.event.time >= began]
+    after = [sample.time for sample in samples if done is not None and sample.time >= done]
+    return [sample for sample in samples if after and sample.time <= after[0]]
+
+
+def _seen(run: Run, uuid: str, names: list[str], during: list[SampleEvent]) -> _Seen:
+    held: dict[str, int] = {}
+    owners = _owners(run, uuid)
+    for sample in during:
+        of_each: Counter[str] = Counter()
+        for pid, mib in _processes(sample, uuid).items():
+            if (name := owners.get(pid)) in names:
+                of_each[name] += mib
+        for name, mib in of_each.items():
+            held[name] = max(mib, held.get(name, 0))
+    shares = dict.fromkeys(held, 0)
+    used = _most_used(during, uuid, _warm(run, uuid, held))
+    for pid, share in used.items():
+        shares[owners[pid]] = max(share, shares[owners[pid]])
+    return _Seen(uuid, held, shares if used else {})
+
+
+def _used(run: Run, seen: _Seen, names: list[str], during: list[SampleEvent]) -> Result:
+    found = _held(run, seen, names, during)
+    if found.state == "holds":
+        found = _busy(run, seen, during, found.message)
+    span = during[-1].time - during[0].time
+    if found.state == "fails" and span < _SHORTEST_S:
+        why = f"was not seen to in the {span:.1f} s from the first task to the last result"
+        return unknown(f"{found.message}, or {why}")
+    return found
+
+
+def _held(run: Run, seen: _Seen, names: list[str], during: list[SampleEvent]) -> Result:
+    uuid = seen.uuid
+    if not any(uuid in sample.gpus for sample in during):
+        return unknown(f"{uuid} was not sampled from the first task to the last result")
+    for name in names:
+        if name not in seen.held:
+            why = _unmatched(run, uuid, during)
+            return unknown(why) if why else fails(f"{name} held no memory on {uuid}: it did not work there")
+        if not seen.held[name]:
+            return unknown(f"{uuid} does not report the memory of {name}")
+    return holds(f"with {' and '.join(f'{seen.held[name]} MiB held by {name}' for name in names)}")
+
+
+def _busy(run: Run, seen: _Seen, during: list[SampleEvent], held: str) -> Result:
+    if seen.shares:
+        found = _by_process(seen.uuid, held, seen.shares)
+        return holds(str(seen)) if found.state == "holds" else found
+    warm = _warm(run, seen.uuid, seen.held)
+    later = [sample for sample in during if seen.uuid in sample.gpus and sample.time > min(warm.values())]
+    if not later:
+        return unknown(f"{seen.uuid} was held for less than {_WARM_S:.0f} s, too short to see work there")
+    return _by_gpu(seen.uuid, held, warm, [sample.gpus[seen.uuid] for sample in later])
+
+
+def _unmatched(run: Run, uuid: str, during: list[SampleEvent]) -> str | None:
+    """Return why NVML's PIDs may not be the driver's; None if they are, or the GPU did nothing.
+
+    In a PID namespace of its own, as in a container, a driver sees other PIDs than NVML, or NVML lists none.
     """
-    warm = {}
-    for pid, device in trainers.items():
+    known = {pid for line in run.samples for gpu in line.event.gpus.values() for pid in gpu.processes}
+    if known & _owners(run, uuid).keys():
+        return None
+    began = min(line.event.time for line in run.samples if line.event.worked)
+    before = {pid for line in run.samples if line.event.time < began for pid in _processes(line.event, uuid)}
+    if {pid for sample in during for pid in _processes(sample, uuid)} - before:
+        return f"none of the PIDs on {uuid} is known to the driver, as in a PID namespace of its own"
+    gpus = [line.event.gpus[uuid] for line in run.samples if uuid in line.event.gpus]
+    used = [gpu.used_mib for gpu in gpus]
+    worked = any(gpu.utilisation for gpu in gpus) or max(used) - min(used) >= _CONTEXT_MIB
+    if not before and worked:
+        return f"{uuid} worked or was held, and NVML lists no process there, as in a PID namespace of its own"
+    return None
+
+
+def _warm(run: Run, uuid: str, names: Collection[str]) -> dict[str, float]:
+    """Return by PID from when the work of processes on a GPU counts, seconds since the epoch.
+
+    A rank's counts from its first round on. A sample reaches back to the one before it, a second: so the
+    first second does not count, unless what follows is too short for the driver to be sure to see it.
+    """
+    owners, warm = _owners(run, uuid), dict[str, float]()
+    for line in run.samples:
+        for pid in _processes(line.event, uuid):
+            if owners.get(pid) in names:
+                warm.setdefault(pid, line.event.time + _WARM_S)
+    for device in _reported(run, uuid):
         rounds = [line.event for line in run.rounds(device.site, device.rank)]
-        began = rounds[0].time - rounds[0].seconds if rounds else device.time
-        later = sum(min(event.seconds, event.time - began - 1) for event in rounds if event.time > began + 1)
-        warm[pid] = began + (0 if rounds and later < _SEEN_S else 1)
+        if rounds and device.who in names:
+            began = rounds[0].time - rounds[0].seconds
+            later = (min(each.seconds, each.time - began - 1) for each in rounds if each.time > began + 1)
+            warm[str(device.pid)] = began + (0 if sum(later) < _SEEN_S else 1)
     return warm
 
 
-@check("ours", "example", needs=(SampleEvent,))
-def sampled_all_along(run: Run) -> Iterator[Result]:
-    """The driver took samples from before the first round to after the last one, of all GPUs each time.
-
-    They have no gap; on the driver's own node, none from the run's start to its end.
-    """
-    rounds = [line.event for line in run.of(RoundEvent)]
-    first = min((event.time - event.seconds for event in rounds), default=math.inf)
-    last = max((event.time for event in rounds), default=-math.inf)
-    for node in run.nodes:
-        samples, where = run.samples_of(node), f" of {node}" if node else ""
-        times = [line.event.time for line in samples]
-        if not times:
-            yield unknown(f"The driver took no samples{where}.")
-        elif min(times) > first or max(times) < last:
-            yield unknown(f"The samples{where} do not reach from before the first round to after the last.")
-        if node == run.nodes[0] and run.ended and run.started is not None:
-            times = [run.started, *times, run.started + run.ended.duration_s]
-        gap = max((after - before for before, after in pairwise(times)), default=0.0)
-        if gap > _GAP_S and not (run.ended and run.ended.suspensions):
-            yield unknown(f"The driver took no sample{where} for {gap:.0f} s.")
-        for line in samples:
-            if missing := run.spec.gpus_on(node) - line.event.gpus.keys() - line.event.unanswered.keys():
-                yield unknown(f"A sample lacks {min(missing)}.", line)
+def _processes(sample: SampleEvent, uuid: str) -> dict[str, int]:
+    return sample.gpus[uuid].processes if uuid in sample.gpus else {}
 
 
-def most_used(samples: Iterable[SampleEvent], uuid: str, warm: Mapping[str, float]) -> dict[str, int]:
+def _most_used(samples: Iterable[SampleEvent], uuid: str, warm: Mapping[str, float]) -> dict[str, int]:
     """Return the peak utilisation of a GPU by each process, percent by PID; empty if unknown.
 
     Args:
@@ -122,7 +211,7 @@ def most_used(samples: Iterable[SampleEvent], uuid: str, warm: Mapping[str, floa
     return most
 
 
-def by_process(uuid: str, held: str, shares: Mapping[str, int]) -> Result:
+def _by_process(uuid: str, held: str, shares: Mapping[str, int]) -> Result:
     """Return whether a GPU worked for all of a run who held it, and what shows it.
 
     Args:
@@ -138,7 +227,7 @@ def by_process(uuid: str, held: str, shares: Mapping[str, int]) -> Result:
     return holds(f"{uuid} peaked at {max(shares.values())} % for one of them {held}")
 
 
-def by_gpu(uuid: str, held: str, pids: Collection[str], gpus: Collection[GpuSample]) -> Result:
+def _by_gpu(uuid: str, held: str, pids: Collection[str], gpus: Collection[GpuSample]) -> Result:
     """Count work only while no process but ``pids`` held the GPU: utilisation by process is unknown."""
     own = [gpu.utilisation for gpu in gpus if gpu.processes and gpu.processes.keys() <= set(pids)]
     shared = [gpu.utilisation for gpu in gpus if gpu.processes.keys() - set(pids)]
@@ -150,7 +239,7 @@ def by_gpu(uuid: str, held: str, pids: Collection[str], gpus: Collection[GpuSamp
     return fails(f"{uuid} peaked at 0 % {held}: it did not work for this run")
 
 
-def worst(used: Iterable[Result], at: Any) -> Result:
+def _worst(used: Iterable[Result], at: Any) -> Result:
     """Return the gravest of results by GPU as one, in one sentence."""
     found = list(used)
     state = min(found, key=gravity).state

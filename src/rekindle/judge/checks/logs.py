@@ -88,7 +88,7 @@ def in_turn(run: Run) -> bool:
     return any(_TURN in last.message and then.message.strip() == _FIRST["site"][0] for last, then in pairs)
 
 
-@check("ours", "example")
+@check("federated")
 def logs_are_whole(run: Run) -> Iterator[Result]:
     """The logs of server and sites go from NVFlare's first line to its last, and never back.
 
@@ -129,8 +129,7 @@ def _repeated(run: Run) -> bool:
     ]
     shown = {kind for kind, line in repeats if line in printed}
     final = [line for kind, line in repeats if kind in shown][-_SHOWN:]
-    owed = run.kind == "ours" and any(line.strip() for line in run.job_log)
-    return not (final or owed) or not printed.isdisjoint(final)
+    return not final or not printed.isdisjoint(final)
 
 
 def _printed(run: Run) -> Iterator[tuple[str, str]]:
@@ -140,9 +139,10 @@ def _printed(run: Run) -> Iterator[tuple[str, str]]:
             yield console[1], _CONTEXT.sub("", line[console.end() :], count=1)
 
 
-@check("ours", "example")
+@check("federated")
 def no_error_logged(run: Run) -> Iterator[Result]:
-    """No log or error log of the server or a site has an unexplained error."""
+    """No log or error log of the server or a site has an unexplained error; the server aborted nothing."""
+    aborts = run.find(SERVER, r"Aborting current RUN due to (.*)")
     for name in run.members:
         member = run.workspace.members.get(name)
         content = member.read(member.error_log) if member else None
@@ -156,8 +156,16 @@ def no_error_logged(run: Run) -> Iterator[Result]:
             *unexplained(name, run.records(name), lost=run.lost),
             *unexplained(name, errors, ended=True, lost=run.lost),
         ]
-        for record, message in found:
-            yield fails(f"{name} logged: {message[:300]}", record.at)
+        for record, message in sorted(found, key=lambda each: "Aborting current RUN" in each[1]):
+            yield fails(f"{name} logged: {cause(record, message)}", record.at)
+    if aborts:
+        yield fails(f"NVFlare aborted the run: {aborts[0].match.group(1)}", aborts[0])
+
+
+def cause(record: LogRecord, message: str) -> str:
+    """Return the message of an error in a log; of a traceback, its exception."""
+    raised = [line for line in record.more if RAISED.match(line)]
+    return raised[-1][:300] if raised and message.startswith("Traceback") else message[:300]
 
 
 def unexplained(
@@ -186,7 +194,7 @@ def _errors(record: LogRecord) -> Iterator[str]:
         yield next((line for line in reversed(record.more) if RAISED.match(line)), record.message)
 
 
-@check("ours", "example")
+@check("federated")
 def trainers_print_no_failure(run: Run) -> Iterator[Result]:
     """Trainers print no unexplained exception and no end of a process."""
     for name in run.members:
@@ -214,7 +222,7 @@ def printed_failures(records: list[LogRecord]) -> Iterator[tuple[LogRecord, str]
         yield begun[0], "a traceback without its exception"
 
 
-@check("ours", "example")
+@check("federated")
 def job_printed_no_error(run: Run) -> Iterator[Result]:
     """What job.py printed has no error of NVFlare's and no traceback but harmless ones."""
     if not any(line.strip() for line in run.job_log):
@@ -254,7 +262,7 @@ def _is_harmless(kind: str, logger: str, message: str, after_end: bool) -> bool:
     )
 
 
-@check("ours", "example")
+@check("federated")
 def results_are_good(run: Run) -> Iterator[Result]:
     """Every result came with the return code OK, every task ended well, and no launcher's process failed."""
     for record in run.records("server"):

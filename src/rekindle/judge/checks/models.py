@@ -100,9 +100,15 @@ def _initial(workspace: Workspace, file: str) -> list[float] | None:
     return None
 
 
-@check("example")
+@check("federated")
 def saved_models_load(run: Run) -> Iterator[Result]:
-    """Every model that the server saved loads in the run's environment: finite, not all zeros, trained."""
+    """Every model that the server saved loads in the run's environment: finite, not all zeros, trained.
+
+    The final model of which job.py reports metrics is one of them.
+    """
+    loaded = {line.event.digest for file, line in run.loaded.items() if file}
+    if run.final and loaded and run.final.event.digest not in loaded:
+        yield fails("The final model is none that the server saved.", run.final)
     began, sent = run.loaded.get(""), {line.event.values for line in run.of(TaskEvent)}
     saved = {name: member.path(file) for name, (member, file) in sorted(run.models.items())}
     files = {name: path.relative_to(run.folder).as_posix() for name, path in saved.items()}

@@ -9,7 +9,9 @@ from rekindle.host import files, folders
 from rekindle.judge.check import Result, check, fails, holds, unknown
 from rekindle.judge.run import Run
 from rekindle.records import Site
-from rekindle.records.events import DeviceEvent, RoundEvent
+from rekindle.records.events import DeviceEvent
+
+from .exchange import no_devices, no_ranks
 
 _STRAGGLES = 1.5
 """Times as long as the other nodes' ranks take for their own part of the steps …"""
@@ -27,7 +29,7 @@ _LINK = re.compile(r"\[(?P<device>\d{1,4})\][\w.-]{1,40}:\d{1,4}/(?P<link>IB|RoC
 """NET/IB's list of devices: ``[0]mlx5_0:1/RoCE``."""
 
 
-@check("ours", needs=(DeviceEvent,))
+@check("federated", unless=no_devices)
 def ranks_on_their_nodes(run: Run) -> Iterator[Result]:
     """Every node of the allocation had its ranks of every site; without nodes all are on one machine."""
     devices = {(line.event.site, line.event.rank): line for line in run.of(DeviceEvent)}
@@ -46,7 +48,7 @@ def ranks_on_their_nodes(run: Run) -> Iterator[Result]:
                 yield unknown(f"{who} ran on {line.event.node}; others on {first.event.node}.", line)
 
 
-@check("ours", needs=(RoundEvent,))
+@check("federated", unless=no_ranks)
 def nodes_keep_pace(run: Run) -> Iterator[Result]:
     """No node's ranks take much longer than others' for their own part of the steps; others wait for them."""
     by_node: dict[str, list[float]] = {}
@@ -74,10 +76,10 @@ def _on_one_machine(run: Run) -> str | None:
     spread = any(
         len({run.spec.node_of(site, rank) for rank in range(site.ranks)}) > 1 for site in run.spec.sites
     )
-    return None if spread else "The ranks of each site are on one machine."
+    return no_devices(run) if spread else "The ranks of each site are on one machine."
 
 
-@check("ours", needs=(DeviceEvent,), unless=_on_one_machine)
+@check("federated", unless=_on_one_machine)
 def ranks_crossed_the_network(run: Run) -> Iterator[Result]:
     """Ranks of different nodes communicated over what NCCL reports; gloo and gRPC use TCP."""
     for site in run.spec.sites:

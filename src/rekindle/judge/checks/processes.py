@@ -1,4 +1,4 @@
-"""Whether sites' processes worked, by the driver's samples, for examples, which write no evidence."""
+"""Whether sites' processes worked, by the driver's samples."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from rekindle.flare.announced import launches
 from rekindle.flare.tasks import GIVEN
 from rekindle.judge.check import Result, check, fails, holds, unknown
 from rekindle.judge.run import Run
-from rekindle.records.events import SampleEvent, Worked
+from rekindle.records.events import DeviceEvent, SampleEvent, Worked
 from rekindle.records.evidence import Line
 
 _SHORTEST_S = 5.0
@@ -23,18 +23,17 @@ class _Used(NamedTuple):
     at: Line[SampleEvent]
 
 
-def _unseen(run: Run) -> str | None:
-    srun = run.spec.nodes and not run.spec.federated  # SLURM's daemons start ranks, which no client has then
-    listed = any(line.event.worked for line in run.samples) and not srun
-    return None if listed or run.kind == "example" else "Samples do not list the processes of ranks."
-
-
-@check("ours", "example", unless=_unseen)
+@check("federated")
 def every_site_worked(run: Run) -> Iterator[Result]:
     """The processes of every site that sent a result took CPU time from its first task to its last result.
 
-    Of a site whose client launches its trainers, those alone count.
+    Of a site whose client launches its trainers, those alone count. Ranks that report their processes have
+    each its own. SLURM's daemons start the ranks on its nodes, which no client has then.
     """
+    yield from _not_distinct(run)
+    if run.spec.nodes and not run.spec.federated:
+        yield holds("SLURM's daemons start the ranks: samples do not list their processes.")
+        return
     done = {site: last for site, last in last_results(run).items() if site not in run.lost}
     if not done or not any(line.event.worked for line in run.samples):
         what = "sample has the CPU time of a site" if done else "site sent a recorded result"
@@ -59,6 +58,29 @@ def every_site_worked(run: Run) -> Iterator[Result]:
         more = f"; and {len(used_by_sites) - _NAMED} more" if len(used_by_sites) > _NAMED else ""
         figures = "; ".join(used.message for used in used_by_sites[:_NAMED])
         yield holds(f"CPU time from the first task to the last result: {figures}{more}.", used_by_sites[0].at)
+
+
+def _not_distinct(run: Run) -> Iterator[Result]:
+    """Yield where sites share a process, and where a site's ranks are not one each, as they reported.
+
+    TensorFlow's replicas are one process on each node.
+    """
+    owners: dict[tuple[str | None, int], str] = {}
+    for (name, _), process in run.processes.items():
+        if owners.setdefault(process, name) != name:
+            yield unknown(f"{name} and {owners[process]} both ran in process {process[1]}.")
+    replicas = any(line.event.device.startswith("/") for line in run.of(DeviceEvent))  # TensorFlow's names
+    timed: dict[tuple[float, ...], tuple[str, int]] = {}
+    for who in () if replicas else run.processes:
+        seconds = tuple(line.event.seconds for line in run.rounds(*who))
+        first = timed.setdefault(seconds, who)
+        if first != who and len(seconds) > 1:  # of one round, two of many ranks may agree
+            others = f"{first[0]} rank {first[1]}, to the last digit"
+            yield unknown(f"{who[0]} rank {who[1]} took as long for its rounds as {others}.")
+    for site in run.spec.sites:
+        count = len({process for (name, _), process in run.processes.items() if name == site.name})
+        if count not in {0, len(run.nodes) if replicas else site.ranks}:
+            yield unknown(f"{site.ranks} ranks of {site.name} ran in {count} processes.")
 
 
 def last_results(run: Run) -> dict[str, float]:

@@ -22,7 +22,7 @@ _STEPS = {
 }
 
 
-@check("example")
+@check("federated")
 def runs_as_described(run: Run) -> Result:
     """The verdict names the commit of the example or code that ran, its mends, and its data."""
     example = run.spec.job.example
@@ -40,7 +40,7 @@ def runs_as_described(run: Run) -> Result:
     return holds(f"{'; '.join(parts)}.", "spec.json")
 
 
-@check("ours", "example")
+@check("federated")
 def sites_had_the_servers_tasks(run: Run) -> Iterator[Result]:
     """Each site has the tasks that the server gave it, in that order and time, and sent a result of each."""
     given: dict[str, list[str]] = {}
@@ -83,7 +83,7 @@ def _steps(message: str) -> Iterator[tuple[str, re.Match[str]]]:
             yield kind, match
 
 
-@check("ours", "example")
+@check("federated")
 def logs_are_of_their_sites(run: Run) -> Iterator[Result]:
     """Each site has the log of one start of its own client, and no other site left one."""
     names = [site.name for site in run.spec.sites]

@@ -99,7 +99,7 @@ def _start(line: _Round) -> float:
     return line.event.time - line.event.seconds
 
 
-@check("ours", "example", needs=(Ended,))
+@check("federated", needs=(Ended,))
 def all_within_the_run(run: Run) -> Iterator[Result]:
     """Every event, sample and log line lies between the run's start and end; no event, in a suspension."""
     assert run.ended is not None
@@ -140,7 +140,7 @@ def _unplaced(run: Run) -> str | None:
     return None if clock and clock.asked else "Nobody asked for the host's clock when the run was placed."
 
 
-@check("ours", "example", "acceptance", unless=_unplaced)
+@check("federated", "acceptance", unless=_unplaced)
 def made_under_its_nonce(run: Run) -> Iterator[Result]:
     """The run lies between the making of its nonce and its collection, by the controller's clock.
 

@@ -1,23 +1,17 @@
-"""Claims on the training: devices, samples, losses, models and metrics."""
+"""Claims on the training: the devices of ranks, and that every site changed the model that it was sent."""
 
-import json
-import math
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
-from rekindle.flare.workspace import SERVER
-from rekindle.judge.check import Result, check, fails, holds, shown, unknown
+from rekindle.flare.announced import sites
+from rekindle.judge.check import Result, check, fails, holds, unknown
 from rekindle.judge.run import Run
-from rekindle.records.events import DeviceEvent, FinalEvent, RoundEvent
+from rekindle.records.events import DeviceEvent, RoundEvent, TaskEvent
+from rekindle.records.evidence import Line
 
-_RANGES = {"accuracy": (0.0, 1.0), "loss": (0.0, 1e4), "eval_loss": (0.0, 1e4)}
-"""Mean cross-entropies are above 20 only for a model that is very sure of wrong answers."""
-_OF_RANKS = (DeviceEvent, RoundEvent)
-_FINAL = "Final metrics: "
-"""What job.py prints before them; older ones print none."""
-_METRIC = r"validation metric (-?\d{1,9}(?:\.\d{1,30})?(?:e-?\d\d)?) from client (\S{1,200})$"
-"""The server's message as it selects a model by a site's metric."""
+_Results = list[Line[TaskEvent]]
 
 
 @check("claim", needs=(DeviceEvent,))
@@ -51,27 +45,6 @@ def every_rank_on_its_device(run: Run, options: dict[str, Any]) -> Result:
     return holds(f"All {len(given)} ranks ran on what they were given ({where}).", lines[-1])
 
 
-@check("ours", needs=(DeviceEvent,))
-def processes_are_distinct(run: Run) -> Iterator[Result]:
-    """No two sites share a process; a site's ranks are one each, TensorFlow's replicas one on each node."""
-    owners: dict[tuple[str | None, int], str] = {}
-    for (name, _), process in run.processes.items():
-        if owners.setdefault(process, name) != name:
-            yield unknown(f"{name} and {owners[process]} both ran in process {process[1]}.")
-    replicas = any(line.event.device.startswith("/") for line in run.of(DeviceEvent))  # TensorFlow's names
-    timed: dict[tuple[float, ...], tuple[str, int]] = {}
-    for who in () if replicas else run.processes:
-        seconds = tuple(line.event.seconds for line in run.rounds(*who))
-        first = timed.setdefault(seconds, who)
-        if first != who and len(seconds) > 1:  # of one round, two of many ranks may agree
-            others = f"{first[0]} rank {first[1]}, to the last digit"
-            yield unknown(f"{who[0]} rank {who[1]} took as long for its rounds as {others}.")
-    for site in run.spec.sites:
-        count = len({process for (name, _), process in run.processes.items() if name == site.name})
-        if count not in {0, len(run.nodes) if replicas else site.ranks}:
-            yield unknown(f"{site.ranks} ranks of {site.name} ran in {count} processes.")
-
-
 @check("claim", needs=(DeviceEvent,))
 def site_logs_show(run: Run, options: dict[str, Any]) -> Result:
     """Option ``text`` stands in every site's log; applies where option ``backend`` is what ranks used."""
@@ -86,146 +59,122 @@ def site_logs_show(run: Run, options: dict[str, Any]) -> Result:
     return holds(f"Every site's log shows {text!r}.", lines[0])
 
 
-@check("claim", needs=(RoundEvent,))
-def every_rank_trained(run: Run) -> Result:
-    """Every rank trained and changed the weights in every round, and a site's ranks agree on them."""
-    wanted = list(range(run.spec.job.rounds))
-    reporting = {
-        (line.event.site, line.event.rank) for line in run.lines if isinstance(line.event, _OF_RANKS)
-    }
-    silent = [f"{site} rank {rank}" for site, rank in run.ranks if (site, rank) not in reporting]
+@check("claim", needs=(TaskEvent,))
+def every_site_trained(run: Run) -> Iterator[Result]:
+    """Every site's result of every training task is a model other than the one that it was sent.
+
+    Where no result can be compared, as a gradient cannot with a model, each is a number other than 0; so is
+    one of a first round that sent settings and no model, as scikit-learn's. A rank that records its rounds
+    trained in each of them.
+    """
+    results = run.trained
+    yield from chain(_unchanged(results), _idle(results), _untrained_ranks(run))
+    yield from chain(_blank(results), _uncompared(results), _silent_sites(run), _silent_ranks(run))
+    if results:
+        who = "Every site" if len(_trainers(run)) == len(run.spec.sites) else "Every site that trains"
+        message = f"{who} sent back another model than it was sent, in {len(results)} results."
+        message += " None did in the first round." if all(line.event.round for line in results) else ""
+        if samples := sum(line.event.samples for line in run.of(RoundEvent)):
+            message += f" Its ranks trained on {samples} samples in all."
+        yield holds(message, results[-1])
+
+
+def _unchanged(results: _Results) -> Iterator[Result]:
+    for line in results:
+        if message := _wrong(line.event):
+            yield fails(message, line)
+
+
+def _wrong(event: TaskEvent) -> str | None:
+    where = event.site if event.round is None else f"{event.site} in round {event.round}"
+    if not event.values:
+        return None if event.bytes else f"{where} sent nothing back."
+    if event.finite is False:
+        return f"{where} sent what is not finite."
+    if (event.kind == "WEIGHT_DIFF" and event.norm == 0) or event.moved == 0:
+        return f"{where} sent back the model that it was sent: it did not train."
+    if event.controls == 0:
+        return f"{where} sent SCAFFOLD controls that are all zeros."
+    return f"{where} sent zeros." if event.norm == 0 else None
+
+
+def _idle(results: _Results) -> Iterator[Result]:
+    for site in sorted({line.event.site for line in results}):
+        theirs = [line for line in results if line.event.site == site]
+        idle = [line for line in theirs if line.event.trained == 0]
+        if idle:
+            where = "any round" if len(idle) == len(theirs) else f"{len(idle)} of {len(theirs)} rounds"
+            message = (
+                f"{site} did not train: no trainable parameter changed by more than rounding in {where}, "
+                "or all were merely scaled, as by weight decay without gradients."
+            )
+            yield (fails if len(idle) == len(theirs) else unknown)(message, idle[0])
+
+
+def _blank(results: _Results) -> Iterator[Result]:
+    if blank := next((line for line in results if line.event.blank), None):
+        message = f"{blank.event.blank} of {blank.event.values} parameters, entire arrays, are 0"
+        yield unknown(f"{message} in what {blank.event.site} sent, and were not in what it was sent.", blank)
+    if raw := next((line for line in results if not line.event.values), None):
+        what = f"{raw.event.bytes} bytes that are no numbers, as trees and ciphertexts are"
+        yield unknown(f"{raw.event.site} sent {what}: nothing shows that it trained.", raw)
+
+
+def _uncompared(results: _Results) -> Iterator[Result]:
+    uncompared = [line for line in results if line.event.moved is None and line.event.kind != "WEIGHT_DIFF"]
+    began = min((line.event.round or 0 for line in results), default=0)  # with settings, and no model yet
+    later = [line for line in uncompared if (line.event.round or 0) > began]
+    if later and len(uncompared) < len(results):
+        event = later[0].event
+        yield unknown(f"{event.site}'s result was compared with nothing, unlike others.", uncompared[0])
+
+
+def _trainers(run: Run) -> set[str]:
+    """Return the sites that train: some may aggregate alone, others may never be chosen."""
+    trains = {site.name for site in run.spec.sites}
+    for flow in run.account.flows:
+        trains.intersection_update(flow.trainers(sorted(trains)))
+        if flow.sampled(len(run.account.sites)) < len(run.account.sites):
+            trains.intersection_update(task.site for task in run.account.tasks)
+    return trains
+
+
+def _silent_sites(run: Run) -> Iterator[Result]:
+    if silent := sorted(_trainers(run) - {line.event.site for line in run.trained}):
+        announced = ", ".join(sites(run.workspace)) or "none"
+        yield unknown(f"The server had no training result of {silent[0]}; the job announced {announced}.")
+
+
+def _recording(run: Run) -> set[tuple[str, int]]:
+    """Return the ranks that record anything."""
+    lines = [*run.of(DeviceEvent), *run.of(RoundEvent)]
+    return {(line.event.site, line.event.rank) for line in lines}
+
+
+def _untrained_ranks(run: Run) -> Iterator[Result]:
+    """Yield each rank that left a round out, did not train in one, or differs from the site's others."""
+    may_stop = any(flow.may_stop for flow in run.account.flows)
     sent: dict[tuple[str, int], str] = {}
-    for site, rank in run.ranks:
-        if (site, rank) not in reporting:
-            continue
+    for site, rank in (who for who in run.ranks if who in _recording(run)):
         lines, who = run.rounds(site, rank), f"{site} rank {rank}"
         done = [line.event.round for line in lines]
+        wanted = list(range(len(done) if done and may_stop else run.spec.job.rounds))
         if done != wanted:
-            return fails(f"{who} trained rounds {done}, not {wanted}.", lines[-1] if lines else None)
+            yield fails(f"{who} trained rounds {done}, not {wanted}.", lines[-1] if lines else None)
         for line in lines:
             event = line.event
-            changed = event.model_in != event.model_out
-            if event.samples < 1 or not changed:
-                message = (
-                    f"{who} ended round {event.round} after {event.samples} samples with its weights "
-                    f"{'changed' if changed else 'unchanged'}"
-                    f"{', its loss not finite' if None in event.losses else ''}."
-                )
-                return fails(message, line)
+            if event.samples < 1 or event.model_in == event.model_out:
+                changed = "unchanged" if event.model_in == event.model_out else "changed"
+                loss = ", its loss not finite" if None in event.losses else ""
+                message = f"after {event.samples} samples with its weights {changed}{loss}."
+                yield fails(f"{who} ended round {event.round} {message}", line)
             if event.model_out != sent.setdefault((site, event.round), event.model_out):
                 message = f"{who} ended round {event.round} with other weights than the ranks before it."
-                return fails(message, line)
-    if silent:
-        return unknown(f"{silent[0]} left no evidence.")
-    samples = sum(line.event.samples for line in run.of(RoundEvent))
-    return holds(f"Every rank trained in {len(wanted)} rounds, on {samples} samples in all.", lines[-1])
+                yield fails(message, line)
 
 
-@check("claim", needs=(RoundEvent,))
-def loss_falls(run: Run) -> Result:
-    """Each site's training loss is finite in every epoch and lower at the end than at the start."""
-    falls = []
-    for name, rank in run.ranks:
-        same = [loss for line in run.rounds(name, rank) for loss in line.event.losses]
-        if len(same) > 1 and len({*same}) == 1 and same[0] is not None:
-            return fails(f"The loss of {name} rank {rank} is {same[0]} in all of {len(same)} epochs.")
-    for site in run.spec.sites:
-        lines = run.rounds(site.name, 0)
-        reported = [loss for line in lines for loss in line.event.losses]
-        losses = [loss for loss in reported if loss is not None]
-        if len(losses) < len(reported):
-            return fails(f"{site.name} reported a loss that is not finite.", lines[-1])
-        if len(losses) < 2:
-            return unknown(f"{site.name} reported {len(losses)} losses; it takes two.")
-        falls.append(f"{site.name} {losses[0]:.4f} → {losses[-1]:.4f}")
-        if losses[-1] >= losses[0]:
-            return fails(f"The loss did not fall: {falls[-1]}.", lines[-1])
-    return holds(f"The loss fell: {', '.join(falls)}.", lines[-1])
-
-
-@check("ours", needs=(RoundEvent,))
-def metrics_in_their_range(run: Run) -> Iterator[Result]:
-    """Every loss and metric is finite, accuracies are shares, and losses are not negative."""
-    rounds = [(line.event.who, line, line.event.metrics) for line in run.of(RoundEvent)]
-    for line in run.of(RoundEvent):
-        rounds += [(line.event.who, line, {"loss": loss}) for loss in line.event.losses]
-    final = [("job.py", run.final, run.final.event.metrics)] if run.final else []
-    for who, at, metrics in [*rounds, *final]:
-        for name, value in metrics.items():
-            low, high = _RANGES.get(name, (-math.inf, math.inf))
-            if value is None:
-                yield (fails if name == "loss" else unknown)(
-                    f"{who} reported a {name} that is not finite.", at
-                )
-            elif not low <= value <= high:
-                yield unknown(f"{who} reported {name} {value:g}, not between {low:g} and {high:g}.", at)
-    yield from _contradicted(run)
-
-
-def _contradicted(run: Run) -> Iterator[Result]:
-    """Yield each metric that job.py printed, or the server logged, and that the evidence does not have."""
-    for line in run.job_log:
-        if line.startswith(_FINAL) and run.final and _parsed(line) != run.final.event.metrics:
-            yield unknown(f"job.py recorded other metrics than it printed: {line[:200]}.", run.final)
-    reported = {
-        site.name: {
-            abs(value or 0) for line in run.rounds(site.name, 0) for value in line.event.metrics.values()
-        }
-        for site in run.spec.sites
-    }
-    for metric in run.find(SERVER, _METRIC):
-        value, site = abs(float(metric.match[1])), metric.match[2]
-        if site not in run.lost and value not in reported.get(site, ()):
-            message = f"The server had a metric of {value:g} from {site}, which {site} did not report."
-            yield unknown(message, metric)
-
-
-def _parsed(line: str) -> Any:
-    try:
-        return json.loads(line.removeprefix(_FINAL))
-    except (ValueError, RecursionError):
-        return None
-
-
-@check("claim", needs=(FinalEvent, RoundEvent))
-def model_changed(run: Run, options: dict[str, Any]) -> Result:
-    """The final global model loads and is not the one that every site started from.
-
-    Option ``lossy``: messages are quantised, so that all sites start from one model, near the initial one.
-    """
-    assert run.final is not None
-    final = run.final.event
-    starts = {line.event.model_in for line in run.of(RoundEvent) if line.event.round == 0}
-    if len(starts) != 1 or (starts != {final.initial} and not options.get("lossy")):
-        return fails("Sites did not start from the initial global model.", run.final)
-    if final.distance is None:
-        message = "The final global model has weights that are not finite, or of another shape."
-        return fails(message, run.final)
-    changed = final.initial != final.final and final.distance > 0
-    message = f"The final global model loads; its L2 distance from the initial one is {final.distance:.4g}."
-    return shown(changed, message, run.final)
-
-
-@check("claim", needs=(FinalEvent,))
-def metric_reached(run: Run, options: dict[str, Any]) -> Result:
-    """Options ``metric`` and ``at_least``: the final global model's metric on held-out data."""
-    name, bar = str(options["metric"]), float(options["at_least"])
-    value = run.final.event.metrics.get(name) if run.final else None
-    if value is None:
-        return unknown(f"No final {name} was reported.", run.final)
-    return shown(value >= bar, f"Final {name} {value:.4f}; at least {bar:g} is required.", run.final)
-
-
-@check("claim", needs=(FinalEvent, RoundEvent))
-def metric_fell(run: Run, options: dict[str, Any]) -> Result:
-    """Options ``metric`` and ``to_share``: of its mean over the sites as they began, on held-out data."""
-    name, share = str(options["metric"]), float(options["to_share"])
-    value = run.final.event.metrics.get(name) if run.final else None
-    lines = [line for site in run.spec.sites for line in run.rounds(site.name, 0)[:1]]
-    firsts = [first for line in lines if (first := line.event.metrics.get(name)) is not None]
-    if value is None or len(firsts) != len(run.spec.sites) or not sum(firsts):
-        return unknown(f"Not every {name}, first and final, was reported.", run.final)
-    first = sum(firsts) / len(firsts)
-    fell = f"{name} went from {first:.4f} to {value:.4f}, to {value / first:.2f} of it"
-    message = f"{fell}; at most {share:g} is required."
-    return shown(value <= share * first, message, run.final)
+def _silent_ranks(run: Run) -> Iterator[Result]:
+    recording = _recording(run)
+    for site, rank in run.ranks if recording else ():
+        if (site, rank) not in recording:
+            yield unknown(f"{site} rank {rank} left no evidence.")

@@ -1,0 +1,200 @@
+"""Losses and metrics, as sites report them with their results and ranks record them."""
+
+import json
+import math
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from rekindle.flare.announced import components
+from rekindle.flare.workspace import SERVER
+from rekindle.judge.check import Result, check, fails, holds, shown, unknown
+from rekindle.judge.run import Run
+from rekindle.records.events import FinalEvent, RoundEvent
+
+from .aggregation import by_site
+
+_RANGES = {"accuracy": (0.0, 1.0), "loss": (0.0, 1e4), "eval_loss": (0.0, 1e4)}
+"""Mean cross-entropies are above 20 only for a model that is very sure of wrong answers."""
+_FINAL = "Final metrics: "
+"""What job.py prints before them; older ones print none."""
+_METRIC = r"validation metric (-?\d{1,9}(?:\.\d{1,30})?(?:e-?\d\d)?) from client (\S{1,200})$"
+"""The server's message as it selects a model by a site's metric."""
+_DEFAULTS = {"accuracy", "val_accuracy", "metrics", "AUC"}
+"""Metrics by which recipes of NVFlare select the best model unless a job names another."""
+_LOSS = "loss"
+"""Ends the name of a metric that is better if it is lower."""
+_WORSE = 1.25
+"""What a loss that rises is of the first one, at least."""
+
+
+def _selects_by(run: Run) -> dict[str, bool]:
+    """Return the metrics by which the server selects its best model, but for NVFlare's defaults.
+
+    And whether it takes the highest.
+    """
+    selectors = (item for item in components(run.workspace) if item["path"].endswith("ModelSelector"))
+    given = [item.get("args", {}) for item in selectors]
+    highest = {str(args.get("key_metric", "")): not args.get("negate_key_metric") for args in given}
+    return {name: of for name, of in highest.items() if name and name not in _DEFAULTS}
+
+
+def _no_metrics(run: Run) -> str | None:
+    reported = any(line.event.metrics for line in run.trained)
+    return None if reported or run.of(RoundEvent) or _selects_by(run) else "No site reported a metric."
+
+
+@check("federated", unless=_no_metrics)
+def reported_metrics_are_finite(run: Run) -> Iterator[Result]:
+    """Each site's loss, or else a metric, is finite in some round; what selects the best model was sent.
+
+    Of what ranks record, each loss and metric is finite and in its range, and the server got the same.
+    """
+    yield from _out_of_range(run)
+    yield from _contradicted(run)
+    values: dict[tuple[str, str], list[float | None]] = {}
+    for line in run.trained:
+        for name, value in line.event.metrics.items():
+            values.setdefault((line.event.site, name), []).append(value)
+    finite = {site for (site, name), reported in values.items() if set(reported) != {None}}
+    for (site, name), reported in sorted(values.items()):
+        if set(reported) == {None} and (site not in finite or "loss" in name):  # a class may be missing there
+            yield unknown(f"{site} reported a {name} that is not finite, with each of its results.")
+    for name, highest in sorted(_selects_by(run).items()):
+        figures = [value for (_, metric), of in values.items() if metric == name for value in of]
+        if not figures:
+            yield unknown(f"The job selects its best model by {name}, a metric that no site reported.")
+        elif highest and name.lower().endswith(_LOSS) and all((value or 0) > 0 for value in figures):
+            message = f"The job selects as its best model the one of the highest {name}, which is its worst"
+            yield unknown(f"{message}: report -{name}, or have the selector negate_key_metric.")
+
+
+def _out_of_range(run: Run) -> Iterator[Result]:
+    rounds = [(line.event.who, line, line.event.metrics) for line in run.of(RoundEvent)]
+    for line in run.of(RoundEvent):
+        rounds += [(line.event.who, line, {"loss": loss}) for loss in line.event.losses]
+    final = [("job.py", run.final, run.final.event.metrics)] if run.final else []
+    for who, at, metrics in [*rounds, *final]:
+        for name, value in metrics.items():
+            low, high = _RANGES.get(name, (-math.inf, math.inf))
+            if value is None:
+                message = f"{who} reported a {name} that is not finite."
+                yield (fails if name == "loss" else unknown)(message, at)
+            elif not low <= value <= high:
+                yield unknown(f"{who} reported {name} {value:g}, not between {low:g} and {high:g}.", at)
+
+
+def _contradicted(run: Run) -> Iterator[Result]:
+    """Yield each metric that job.py printed, or the server logged, and that the evidence does not have."""
+    for line in run.job_log:
+        if line.startswith(_FINAL) and run.final and _parsed(line) != run.final.event.metrics:
+            yield unknown(f"job.py recorded other metrics than it printed: {line[:200]}.", run.final)
+    reported = {
+        site.name: {
+            abs(value or 0) for line in run.rounds(site.name, 0) for value in line.event.metrics.values()
+        }
+        for site in run.spec.sites
+    }
+    for metric in run.find(SERVER, _METRIC):
+        value, site = abs(float(metric.match[1])), metric.match[2]
+        if site not in run.lost and value not in reported.get(site, ()):
+            message = f"The server had a metric of {value:g} from {site}, which {site} did not report."
+            yield unknown(message, metric)
+
+
+def _parsed(line: str) -> Any:
+    try:
+        return json.loads(line.removeprefix(_FINAL))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _no_losses(run: Run) -> str | None:
+    return None if _losses(run) or run.of(RoundEvent) else "No site reported a loss."
+
+
+def _losses(run: Run) -> dict[tuple[str, str], list[float]]:
+    """Return each loss that a site reported, by site and name, in the order of rounds."""
+    losses: dict[tuple[str, str], list[float]] = {}
+    for line in sorted(run.trained, key=lambda line: (line.event.round or 0, line.event.time)):
+        for name, value in line.event.metrics.items():
+            if name.lower().endswith(_LOSS) and value is not None:
+                losses.setdefault((line.event.site, name), []).append(value)
+    return losses
+
+
+@check("federated", unless=_no_losses)
+def loss_falls(run: Run) -> Iterator[Result]:
+    """No site's loss is the same in all rounds, and not every loss rises in every round.
+
+    Where no loss falls, not every change of the model grows in every round. A loss that ranks record is
+    finite in every epoch, and lower at the end than at the start.
+    """
+    yield from _of_ranks(run)
+    losses = _losses(run)
+    for site in sorted({site for site, _ in losses}):
+        theirs = [values for (of, _), values in losses.items() if of == site]
+        if all(len(values) > 2 and values[0] and len({*values}) == 1 for values in theirs):
+            yield unknown(f"{site} reported a loss of {theirs[0][0]:g} in every round, to the last digit.")
+    steps = [[line.event.trained or 0.0 for line in lines] for lines in by_site(run).values()]
+    undone = "as where what sites learn is undone, by differences of the wrong sign, or the rate is too high"
+    if _rise(losses.values()):
+        (site, name), values = min(losses.items())
+        grew = f"The {name} of every site rises in every round"
+        yield unknown(f"{grew}, at {site} from {values[0]:.4g} to {values[-1]:.4g}, {undone}.")
+    elif _rise(steps) and all(values[-1] >= values[0] for values in losses.values()):
+        grew = "What every site changes grows in every round, and no loss that it reports falls"
+        yield unknown(f"{grew}, {undone}.")
+
+
+def _rise(series: Collection[list[float]]) -> bool:
+    """Whether all rise in every round, and by more than noise does in one of 36 runs."""
+    chance = math.prod(math.factorial(len(values)) for values in series)
+    rising = all(values[0] > 0 and values == sorted({*values}) for values in series)
+    return chance >= 36 and rising and all(values[-1] > _WORSE * values[0] for values in series)
+
+
+def _of_ranks(run: Run) -> Iterator[Result]:
+    falls = []
+    for name, rank in run.ranks if run.of(RoundEvent) else ():
+        lines = run.rounds(name, rank)
+        reported = [loss for line in lines for loss in line.event.losses]
+        losses = [loss for loss in reported if loss is not None]
+        if len(losses) > 1 and len({*reported}) == 1:
+            yield fails(f"The loss of {name} rank {rank} is {losses[0]} in all of {len(losses)} epochs.")
+        if rank:
+            continue
+        if len(losses) < len(reported):
+            yield fails(f"{name} reported a loss that is not finite.", lines[-1])
+        elif len(losses) < max(2, len(lines)):
+            yield unknown(f"{name} reported {len(losses)} losses; it takes two.")
+        else:
+            falls.append(f"{name} {losses[0]:.4f} → {losses[-1]:.4f}")
+            if losses[-1] >= losses[0]:
+                yield fails(f"The loss did not fall: {falls[-1]}.", lines[-1])
+    if falls:
+        yield holds(f"The loss fell: {', '.join(falls)}.", run.of(RoundEvent)[-1])
+
+
+@check("claim", needs=(FinalEvent,))
+def metric_reached(run: Run, options: dict[str, Any]) -> Result:
+    """Options ``metric`` and ``at_least``: the final global model's metric on held-out data."""
+    name, bar = str(options["metric"]), float(options["at_least"])
+    value = run.final.event.metrics.get(name) if run.final else None
+    if value is None:
+        return unknown(f"No final {name} was reported.", run.final)
+    return shown(value >= bar, f"Final {name} {value:.4f}; at least {bar:g} is required.", run.final)
+
+
+@check("claim", needs=(FinalEvent, RoundEvent))
+def metric_fell(run: Run, options: dict[str, Any]) -> Result:
+    """Options ``metric`` and ``to_share``: of its mean over the sites as they began, on held-out data."""
+    name, share = str(options["metric"]), float(options["to_share"])
+    value = run.final.event.metrics.get(name) if run.final else None
+    lines = [line for site in run.spec.sites for line in run.rounds(site.name, 0)[:1]]
+    firsts = [first for line in lines if (first := line.event.metrics.get(name)) is not None]
+    if value is None or len(firsts) != len(run.spec.sites) or not sum(firsts):
+        return unknown(f"Not every {name}, first and final, was reported.", run.final)
+    first = sum(firsts) / len(firsts)
+    fell = f"{name} went from {first:.4f} to {value:.4f}, to {value / first:.2f} of it"
+    message = f"{fell}; at most {share:g} is required."
+    return shown(value <= share * first, message, run.final)
