@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from rekindle.driver.command import job_arguments
+from rekindle.driver.command import command
 from rekindle.records import RunSpec, read
 
 REPOSITORY = Path(__file__).parents[1]
@@ -38,7 +38,10 @@ def bare(clone: Path, home: Path, environ: dict[str, str]) -> float:
         work = Path(folder, "job")
         shutil.copytree(clone / "flare_jobs" / "pt_ddp", work)
         spec = read(run / "spec.json", RunSpec)
-        job = [spec.python, "job.py", *job_arguments(spec)]
+        sites = ",".join(site.name for site in spec.sites)
+        gpus = ",".join("[cpu,cpu]" for _ in spec.sites)
+        options = command(run, spec)[4:]
+        job = [spec.python, "job.py", "--client_ids", sites, "--gpu", gpus, "--num_rounds", "3", *options]
         return timed(job, work, {**environ, "PYTHONPATH": str(clone / "src"), "CUDA_VISIBLE_DEVICES": ""})
 
 

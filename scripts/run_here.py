@@ -14,11 +14,12 @@ from msgspec.structs import replace
 from rekindle.host import folders
 from rekindle.host.payload import packed, written
 from rekindle.jobs import NoRunError, prepare, without_a_run
+from rekindle.judge import judge
 from rekindle.records import Job, VerdictRecord
-from rekindle.records.folders import env_in, host_in, plan_in, progress_in, verdict_in
+from rekindle.records.folders import env_in, host_in, plan_in, progress_in
 
 _GRACE_S = 900
-"""The driver ends a job at its limit by itself, judges it, and looks for the first step that fails."""
+"""The driver ends a job at its limit by itself, and looks for the first step that fails."""
 
 
 def start_here(
@@ -54,11 +55,11 @@ def start_here(
 
 
 def run_here(job: Job, jobs: Path, host_folder: Path, work: Path) -> VerdictRecord:
-    """Start ``job`` as ``start_here`` does, and wait for its verdict.
+    """Start ``job`` as ``start_here`` does, wait for its end, and judge it.
 
     Raises:
         RecordError: a record is missing or broken.
-        TimeoutError: the driver gave no verdict long after the job's own limit.
+        TimeoutError: the driver did not end it long after the job's own limit.
     """
     refused = start_here(job, jobs, host_folder, work)
     if refused is not None:
@@ -67,6 +68,6 @@ def run_here(job: Job, jobs: Path, host_folder: Path, work: Path) -> VerdictReco
     end = time.monotonic() + job.limit_s + _GRACE_S
     while not (run / folders.PROGRESS).exists() or progress_in(run).state != "ended":
         if time.monotonic() > end:
-            raise TimeoutError(f"{job.name} has no verdict. Fix: see {run / folders.DRIVER_LOG}.")
+            raise TimeoutError(f"{job.name} did not end. Fix: see {run / folders.DRIVER_LOG}.")
         time.sleep(0.5)
-    return verdict_in(run)
+    return judge(run)

@@ -12,7 +12,7 @@ from run_here import start_here
 
 from rekindle.driver.processes import status
 from rekindle.jobs import load_job
-from rekindle.records import VerdictRecord, read
+from rekindle.judge import judge
 
 HONEST = Path(__file__).parent / "honest" / "jobs"
 OWN = Path(__file__).parent / "lookalikes" / "own"
@@ -170,16 +170,16 @@ def supervisor(run):
     )
 
 
-def wait_for_verdict(run, driver, limit_s):
-    """Wait for the verdict or for the driver's end."""
+def wait_for_end(run, driver, limit_s):
+    """Wait for the end of a run, or of its driver."""
     ends = time.monotonic() + limit_s
-    while not (run / "verdict.json").exists() and status(driver) not in GONE:
-        assert time.monotonic() < ends, f"{run}: no verdict within {limit_s} s"
+    while not (run / "ended.json").exists() and status(driver) not in GONE:
+        assert time.monotonic() < ends, f"{run}: no end within {limit_s} s"
         time.sleep(0.05)
 
 
 def end_driver(driver):
-    """End a driver that has given its verdict: what is left to it is the blame ladder."""
+    """End a driver whose run has ended: what is left to it is the blame ladder."""
     with suppress(psutil.NoSuchProcess, psutil.TimeoutExpired):
         driver.terminate()
         driver.wait(60)
@@ -190,9 +190,9 @@ def first_verdict(job, jobs, host_records, work, others):
     assert start_here(job, jobs, host_records, work, others) is None
     run = work / "run"
     driver = supervisor(run)
-    wait_for_verdict(run, driver, job.limit_s + 120)
+    wait_for_end(run, driver, job.limit_s + 120)
     end_driver(driver)
-    return read(run / "verdict.json", VerdictRecord)
+    return judge(run)
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,8 @@ class ActionModule(Action):
             if flaw := verdict.flaw(task_vars["inventory_hostname"], name):
                 complaints.append(Complaint(f"{name} has no verdict: {flaw}", "have it run again."))
             elif verdict.required and verdict.verdict != "PASS":
-                why = " ".join(filter(None, (verdict.contradiction, verdict.cause)))
-                complaints.append(Complaint(f"{name} is {verdict.verdict}: {why}", str(verdict.remedy)))
+                message = f"{name} is {verdict.verdict}: {verdict.cause}"
+                complaints.append(Complaint(message, str(verdict.remedy)))
         reasons = "\n".join(map(str, complaints))
         return {"failed": bool(reasons), "msg": reasons or "Every required job passed."}
 

@@ -61,10 +61,10 @@ class ActionModule(Action):
             name, shared = placing.common(spec, Path(args["payload"]).name)
             nonce = state.agree(name, shared, again=args["rerun"], oldest=oldest).nonce
             spec = state.under(run, replace(spec, nonce=nonce))
-            target, passed = federated.placed_part(folder, job.name), False
+            target, finished = federated.placed_part(folder, job.name), False
         else:
             spec = state.agree(run, spec, again=args["rerun"], oldest=oldest)
-            passed = spec.clock is not None and not args["rerun"] and self._passed(args, run, spec.nonce)
+            finished = spec.clock is not None and not args["rerun"] and self._finished(args, run, spec.nonce)
             if spec.clock is None:
                 spec = replace(spec, clock=self._clock(args["python"]))
                 state.keep(run, spec)
@@ -72,7 +72,7 @@ class ActionModule(Action):
             _forget(folder / job.name / folders.VERDICT, spec.nonce)
         placed = records.PlacedRecord(run=run, payload=args["payload"], spec=spec, at=records.timestamp())
         records.write(target, placed)
-        return {"spec": records.to_builtins(spec), "run": run, "passed": passed}
+        return {"spec": records.to_builtins(spec), "run": run, "finished": finished}
 
     def _clock(self, python: str) -> records.Clock:
         now = clock.ask(self._low_level_execute_command, python)
@@ -80,10 +80,10 @@ class ActionModule(Action):
             raise Failed("The host does not report its time.", f"see why {python} does not run there.")
         return now
 
-    def _passed(self, args: dict[str, Any], run: str, nonce: str) -> bool:
-        """Whether a run that was sent before has passed by its host, which would start nothing."""
-        command = asked.command_of(args["python"], args["payload"], "rekindle.driver.passed", run, nonce)
-        return clock.last_line(self._low_level_execute_command(command)) == "passed"
+    def _finished(self, args: dict[str, Any], run: str, nonce: str) -> bool:
+        """Whether a run that was sent before has ended well there: the host would start nothing."""
+        command = asked.command_of(args["python"], args["payload"], "rekindle.driver.outcome", run, nonce)
+        return clock.last_line(self._low_level_execute_command(command)) == "finished"
 
 
 def _members(args: dict[str, Any], task_vars: dict[str, Any]) -> placing.Members | None:

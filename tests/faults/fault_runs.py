@@ -12,14 +12,13 @@ from pathlib import Path
 
 import msgspec
 import psutil
-from own_jobs import GONE, PORT_TAKEN, Edit, end_driver, supervisor, wait_for_verdict
+from own_jobs import GONE, PORT_TAKEN, Edit, end_driver, supervisor, wait_for_end
 from run_here import start_here
 from waits import until
 
 from rekindle.driver.processes import status
 from rekindle.jobs import load_job
 from rekindle.judge import judge
-from rekindle.records import VerdictRecord, read
 
 JOBS = Path(__file__).parent / "jobs"
 REPOSITORY = Path(__file__).parents[2]
@@ -48,7 +47,7 @@ class Live:
 
     def training(self):
         """Wait until a trainer says that it is in the middle of a round, or the run has ended."""
-        moments = (self.work / "training", self.run / "verdict.json")
+        moments = (self.work / "training", self.run / "ended.json")
         self.wait_for(lambda: any(path.exists() for path in moments))
 
     def wait_for(self, holds, limit_s=120.0):
@@ -104,7 +103,7 @@ class Outcome:
     verdict: str
     cause: str
     seconds: float | None
-    """From the fault to the first verdict; None if the driver did not live to give one."""
+    """From the fault to the end of the run; None if the driver did not live to record one."""
     left: tuple[str, ...]
     """Processes of the run that are there when its driver has gone."""
 
@@ -136,15 +135,14 @@ def _injected(fault, host_folder, work):
         try:
             if fault.act:
                 fault.act(live)
-            wait_for_verdict(live.run, live.supervisor, LIMIT_S)
+            wait_for_end(live.run, live.supervisor, LIMIT_S)
             seen = time.time()
         finally:
             end_driver(live.supervisor)
             left = _end_what_is_left(live)
             live.afterwards.close()
-        record = live.run / "verdict.json"
-        known = record.exists()
-        verdict = read(record, VerdictRecord) if known else judge(live.run)
+        known = (live.run / "ended.json").exists()
+        verdict = judge(live.run)
     finally:
         for mount in (work / "full", work / "run"):
             _unmount(mount)

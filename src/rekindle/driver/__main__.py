@@ -24,7 +24,7 @@ from rekindle.records.folders import progress_in, spec_in
 from .autopsy import autopsy
 from .guard import guarded
 from .nodes import members, watch
-from .passed import passed_after_s
+from .outcome import finished_after_s
 from .processes import end_all
 from .supervise import supervise
 
@@ -34,7 +34,7 @@ class BusyError(RuntimeError):
 
 
 def start(run_dir: Path, *, again: bool = False) -> bool:
-    """Start the run unless it runs, or has passed under the nonce sent and is not asked for ``again``.
+    """Start the run unless it runs, or has ended well under the nonce sent and is not asked for ``again``.
 
     First removes what an earlier run left, including the processes of runs whose supervisor was killed.
 
@@ -50,7 +50,7 @@ def start(run_dir: Path, *, again: bool = False) -> bool:
     with detached.locked(run_dir / folders.DRIVER_LOCK) as lock:
         if lock is None or slurm.queued(run_dir):
             return False
-        if not again and (after_s := passed_after_s(run_dir, spec.nonce)) is not None:
+        if not again and (after_s := finished_after_s(run_dir, spec.nonce)) is not None:
             _record_end(run_dir, after_s)
             return False
         if others := [name for name in running(root) if name not in {run_dir.name, BUILDER}]:
@@ -76,7 +76,7 @@ def start(run_dir: Path, *, again: bool = False) -> bool:
 
 
 def _record_end(run_dir: Path, duration_s: float) -> None:
-    """Record the end for a supervisor that was killed between its verdict and its last record."""
+    """Record the end for a supervisor that was killed before its last record."""
     with suppress(RecordError):
         if progress_in(run_dir).state == "ended":
             return

@@ -1,4 +1,4 @@
-"""One run from its start to its verdict."""
+"""One run from its start to its end."""
 
 import signal
 import time
@@ -12,8 +12,9 @@ from typing import Literal, NamedTuple
 
 from rekindle.host import detached, folders, slurm
 from rekindle.host.caches import keep_below
-from rekindle.judge import judge
 from rekindle.records import Ended, Ladder, RunSpec, timestamp, write
+from rekindle.records.events import ExceptionEvent, TaskEvent
+from rekindle.records.evidence import read_lines
 from rekindle.records.folders import spec_in
 
 from .allocation import AllocationError, allocated, await_server, have_environment, local_folder
@@ -32,7 +33,7 @@ from .watchdog import Watchdog
 
 _PERIOD_S = 1.0
 _RESERVE_BYTES = 1 << 20
-"""Held while the job runs, so that its end and verdict can be written on a disk that the job has filled."""
+"""Held while the job runs, so that its end can be written on a disk that the job has filled."""
 
 
 class _Interrupted(Exception):
@@ -66,10 +67,9 @@ class _End(NamedTuple):
 
 
 def supervise(run_dir: Path) -> None:
-    """Run the job in ``run_dir`` to its end, within its limit, and judge it; leaves no process behind.
+    """Run the job in ``run_dir`` to its end, within its limit; leaves no process behind.
 
-    A job that failed has its verdict at once, and then again with the blame ladder, which an acceptance that
-    measured everything does not need.
+    The controller judges what came of it. For a run that visibly failed the blame ladder is climbed here.
     """
     adopt_orphans()
     spec = spec_in(run_dir)
@@ -112,20 +112,23 @@ def supervise(run_dir: Path) -> None:
         suspensions=tuple(running.suspensions),
     )
     write(run_dir / folders.ENDED, ended)
-    if spec.participant:  # the run of all hosts is judged where they are together
-        reporter.end(duration, end.message)
-        return
-    verdict = judge(run_dir)
-    write(run_dir / folders.VERDICT, verdict)
-    measured = not spec.job.federated and end.exit_status == 0
-    if verdict.verdict in {"FAIL", "HUNG"} and end.reason != "interrupted" and not measured:
-        reporter.report(duration, f"{verdict.verdict}: looking for the first step that fails")
+    if end.reason != "interrupted" and not spec.participant and _failed(run_dir, spec, end):
+        reporter.report(duration, "looking for the first step that fails")
         with suppress(_Interrupted), _interruptible():
             write(run_dir / folders.LADDER_RECORD, Ladder(rungs=climb(run_dir, spec, environ)))
         end_descendants()
         Nodes(run_dir, spec).end()
-        write(run_dir / folders.VERDICT, judge(run_dir))
-    reporter.end(duration)
+    reporter.end(duration, end.message)
+
+
+def _failed(run_dir: Path, spec: RunSpec, end: _End) -> bool:
+    """Whether a run shows here that it failed: by its end, a rank that raised, or a site without a result."""
+    if (end.reason, end.exit_status) != ("finished", 0):
+        return True
+    events = [line.event for line in read_lines(run_dir)] if spec.job.federated else []
+    sites = {event.site for event in events if isinstance(event, TaskEvent)}
+    raised = any(isinstance(event, ExceptionEvent) for event in events)
+    return spec.job.federated and (raised or len(sites) < len(spec.sites))
 
 
 def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: Clock, reporter: Reporter) -> _End:

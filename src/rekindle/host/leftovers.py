@@ -33,7 +33,7 @@ def running(root: Path) -> list[str]:
 
 
 def end_processes(root: Path) -> None:
-    """Ask runs to end themselves and write their verdicts; then end what else runs from ``root``."""
+    """Ask runs to end themselves and record it; then end what else runs from ``root``."""
     for name in running(root):
         slurm.cancel(root / (folders.BUILDS if name == BUILDER else f"{folders.RUNS}/{name}"))
     for pid, command in _processes(root).items():

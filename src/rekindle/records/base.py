@@ -39,7 +39,7 @@ FileName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*\Z", max_le
 """A plain file name, also where it came from a host."""
 
 
-JSON_NAMES = {"message": "says", "host_verdict": "host_says"}
+JSON_NAMES = {"message": "says"}
 """Fields that the files of earlier releases have under other names."""
 
 

@@ -72,8 +72,6 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
     job: Text
     host: Text
     verdict: VerdictKind
-    host_verdict: VerdictKind | None = None
-    """The host's own verdict, which counts for nothing; None for a verdict given there."""
     required: bool = True
     """Whether the playbook passes only with this."""
     cause: Text | None
@@ -102,13 +100,6 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
     """Of the final global model, on held-out data."""
     host_memory_mib: Table[Integer] = {}
     """Peak of NVFlare's own processes: ``server``, and each client by its site's name."""
-
-    @property
-    def contradiction(self) -> str | None:
-        """One sentence where the host's own verdict is another."""
-        if self.host_verdict in {None, self.verdict}:
-            return None
-        return f"The host itself reports {self.host_verdict}, and its files do not show it."
 
     @property
     def blamed(self) -> Rung | None:

@@ -36,7 +36,6 @@ class RowData(msgspec.Struct):
     host: str
     job: str | None
     verdict: RowKind
-    host_says: str | None
     cause: str | None
     notice: str | None
     remedy: str | None
@@ -93,7 +92,6 @@ def _row(row: Row) -> RowData:
         host=row.host,
         job=row.job,
         verdict=row.kind,
-        host_says=verdict.host_verdict if verdict else None,
         cause=row.cause,
         notice=row.notice,
         kept=row.kept,

@@ -233,9 +233,9 @@ def _row(folder: Path, host: str, job: str, outcome: Outcome | None, began: str)
     if flaw := verdict.flaw(host, job):
         message = f"{folder / job / folders.VERDICT} is not a verdict. {flaw}"
         return Row(host, job, "UNPROVEN", str(Complaint(message, "have the job run again.")))
-    contradiction = None if verdict.verdict == "PASS" else verdict.contradiction
-    cause = " ".join(filter(None, (contradiction, verdict.cause))) or None
-    return Row(host, job, verdict.verdict, cause, verdict, placed=placed, began=began, home=folder / job)
+    return Row(
+        host, job, verdict.verdict, verdict.cause, verdict, placed=placed, began=began, home=folder / job
+    )
 
 
 def _lost(rows: list[Row], outcome: Outcome) -> list[Row]:

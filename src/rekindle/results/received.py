@@ -1,6 +1,6 @@
 """A run that was collected: judged here, by what was sent from here, and sealed.
 
-results/<run>/<host>/<job>/verdict.json  verdict-of-host.json
+results/<run>/<host>/<job>/verdict.json
 results/<run>/<host>/<job>.placed.json  <job>.seal.json  <key>.pem
 results/<run>/<host>/earlier/<job>-<number>/  <job>-<number>.seal.json
 """
@@ -24,7 +24,6 @@ from rekindle.records import (
     PlacedRecord,
     RecordError,
     RunSpec,
-    VerdictKind,
     VerdictRecord,
     decodable,
     decode,
@@ -38,14 +37,8 @@ from rekindle.records.folders import outcome_in, spec_in, verdict_in
 from . import seal, state
 from .gather import placed_in
 
-_OF_HOST = "verdict-of-host.json"
 _RUN_AGAIN = "Run it again (-e rerun=true), with nobody else at that host."
 _NEVER_COLLECTED = {"LOST", "SKIPPED", "RUNNING"}
-
-
-@decodable
-class _HostVerdict(msgspec.Struct):
-    verdict: VerdictKind
 
 
 @decodable
@@ -101,7 +94,7 @@ def given(sent: RunSpec, returned: RunSpec) -> RunSpec:
 def keep(
     archive: Path, dest: Path, placed: PlacedRecord, clock: Clock | None = None, payload: str | None = None
 ) -> None:
-    """Unpack a run into ``dest``, replace its host's verdict by ours, and seal it.
+    """Unpack a run into ``dest``, judge it, and seal it.
 
     Args:
         archive: of the run, from the host.
@@ -220,18 +213,15 @@ def why_absent(folder: Path) -> str | None:
 
 
 def _receive(folder: Path, sent: RunSpec, exchanged: str | None) -> None:
-    """Judge the run in ``folder`` and replace the host's verdict by ours.
+    """Judge the run in ``folder``; no file of the host's is taken for its verdict.
 
     A run of a payload that was ``exchanged`` on the host is UNPROVEN.
     """
-    verdict, path = judge_received(folder, sent), folder / folders.VERDICT
+    verdict = judge_received(folder, sent)
     if exchanged:
         cause = f"The host did not run what was sent: {exchanged} there is not the file that was sent."
         verdict = replace(verdict, verdict="UNPROVEN", cause=cause, remedy=_RUN_AGAIN)
-    if path.exists():
-        verdict = replace(verdict, host_verdict=_verdict_of_host(path))
-        path.replace(folder / _OF_HOST)
-    write(path, verdict)
+    write(folder / folders.VERDICT, verdict)
 
 
 def _difference(sent: RunSpec, returned: RunSpec) -> str:
@@ -239,9 +229,3 @@ def _difference(sent: RunSpec, returned: RunSpec) -> str:
         return "The host did not run it for this playbook: its spec.json has another nonce than was sent."
     names = [name for name in RunSpec.__struct_fields__ if getattr(returned, name) != getattr(sent, name)]
     return f"The host did not run what was sent: {' and '.join(names)} of its spec.json differ."
-
-
-def _verdict_of_host(verdict: Path) -> VerdictKind | None:
-    with suppress(OSError, RecordError):
-        return decode(files.content(verdict), _HostVerdict).verdict
-    return None

@@ -58,8 +58,6 @@ class Row:
         """What to do about a job that passed without a site, or against what was expected."""
         if self.kind != "PASS" or self.verdict is None:
             return None
-        if self.verdict.contradiction:
-            return f"{self.verdict.contradiction} Fix: look at verdict-of-host.json."
         if self.verdict.lost:
             rounds = self.verdict.lost.items()
             left = ", ".join(

@@ -30,7 +30,9 @@ def runs_as_described(run: Run) -> Result:
     if example.folder:
         parts = [f"NVFlare's {example.folder} of {run.spec.versions.get('examples', 'an unknown commit')}"]
     else:
-        parts = [f"{run.spec.job.name}, the user's own, its code {run.spec.versions.get('code', 'unknown')}"]
+        code = run.spec.versions.get("code")
+        whose = f"the user's own, its code {code}" if code else "as Rekindle has it"
+        parts = [f"{run.spec.job.name}, {whose}"]
     if run.spec.job.image:
         digest = run.spec.versions.get("image id", "unknown")
         parts.append(f"in the container {run.spec.job.image} ({digest})")
