@@ -11,7 +11,7 @@ from instructions import files, generate, texts
 from model import exchanged, load_model, make_base, tokenized
 from nvflare.recipe import SimEnv
 from recipe import FORMATS, make_recipe
-from tracking import TRACKERS, read_back
+from tracking import TRACKERS
 from transformers import DataCollatorForSeq2Seq, PreTrainedModel, Trainer, TrainingArguments
 
 from rekindle.trainer import Evidence, Sites, job_options, shorten_waits
@@ -61,13 +61,10 @@ def main() -> None:
     shorten_waits(recipe)
     recipe.execute(SimEnv(clients=sites.names, workspace_root="workspace"))
 
-    evidence = Evidence("job")
-    for tracker, scalars in read_back(sites, args.use_tracking):
-        evidence.tracking(tracker, scalars)
     final = global_model("llm_sft")
     for name, tensor in weights.items():
         tensor.data.copy_(final[name])
-    evidence.final(
+    Evidence("job").final(
         final,
         metrics={"eval_loss": mean(loss(model, base, of_site) for of_site in data_files.values())},
         model_bytes=size_of(dict(model.named_parameters())),

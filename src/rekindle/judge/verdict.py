@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from rekindle.doctor import diagnose_run
+from rekindle.doctor import diagnose_run, reported
 from rekindle.doctor.known_issues import known_issue
 from rekindle.flare.workspace import locate
 from rekindle.host import folders
@@ -13,8 +13,8 @@ from rekindle.records.base import is_ours
 
 from . import summary
 from .check import gravity, results
-from .foreign import judge_foreign
 from .measured import judgement
+from .opener import open_workspace
 from .run import Run
 
 
@@ -30,25 +30,16 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
     Raises:
         RecordError: ``run_dir`` is not a run's folder.
     """
-    if spec is None and not is_ours(run_dir / folders.SPEC):
-        return judge_foreign(run_dir, locate(run_dir))
-    run = Run.open(run_dir, spec)
+    ours = spec is not None or is_ours(run_dir / folders.SPEC)
+    run = Run.open(run_dir, spec) if ours else open_workspace(locate(run_dir))
     by_check = zip(*map(results, run.simulations()), strict=True)
     evidence = tuple(min(of_simulations, key=gravity) for of_simulations in by_check)
     verdict, cause = _verdict(run, evidence)
-    findings = diagnose_run(run_dir, run.spec) if verdict != "PASS" else ()
+    findings = _findings(run, run_dir, verdict)
     root = next((finding for finding in findings if _is_root(run, finding)), None)
-    remedy = None
     if root is not None:
-        cause, remedy = root.cause, root.remedy
-    elif verdict != "PASS" and not run.spec.job.federated:
-        remedy = _cure(run)
-    elif verdict != "PASS":
-        remedy = "Read the evidence of the claims that do not hold, and the sites' logs beside it."
-    spans = run.ended.suspensions if verdict != "PASS" and run.ended else ()
-    for host in dict.fromkeys(span.host for span in spans):
-        seconds = sum(span.until - span.since for span in spans if span.host == host)
-        cause = f"{cause} SLURM had suspended {host or 'the run'} for {seconds:.0f} s."
+        cause = root.cause
+    cause = _with_suspensions(run, verdict, cause)
     known = known_issue(run.spec)
     if known and run.ended and known.explains(findings):
         if known.expired(run.ended.started):
@@ -56,23 +47,28 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
         else:
             verdict = "KNOWN_ISSUE"
             cause = f"{cause} Known until {known.expires}: {known.message}"
+    records = run.account.records
     return VerdictRecord(
         job=run.spec.job.name,
         host=run.spec.host,
         verdict=verdict,
         required=run.spec.job.required and not _unsteady(run, evidence),
         cause=cause,
-        remedy=remedy,
+        remedy=root.remedy if root else _remedy(run, verdict),
         rungs=run.rungs,
         layer=root.layer if root else None,
         findings=findings,
         known_issue=known.name if known else None,
         evidence=evidence,
         started=run.ended.started if run.ended else None,
-        duration_s=run.ended.duration_s if run.ended else None,
+        duration_s=run.ended.duration_s
+        if run.ended
+        else round(records[-1].time - records[0].time, 3)
+        if run.foreign and records
+        else None,
         waited_s=run.ended.waited_s if run.ended else None,
         lost=dict(run.lost),
-        lock_sha256=run.spec.lock_sha256,
+        lock_sha256=run.spec.lock_sha256 or None,
         versions=run.spec.versions,
         devices=summary.devices(run),
         rounds=summary.rounds(run),
@@ -83,23 +79,60 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
 
 def _verdict(run: Run, evidence: Sequence[ClaimResult]) -> tuple[VerdictKind, str | None]:
     """In this order: a run that did not end by itself, a claim that fails, an unknown one; else PASS."""
-    if run.ended is None:
+    if run.ended is None and not run.foreign:
         return "UNPROVEN", "The run has no record of its end: its driver was killed, or it still runs."
-    if run.ended.reason != "finished":
+    if run.ended and run.ended.reason != "finished":
         return _stopped(run.ended, run.spec.job.limit_s)
-    false = [result.message for result in evidence if result.state == "fails"]
+    false = [result for result in evidence if result.state == "fails"]
     if false and not run.unread:  # else it may be false for want of what was not read
-        return "FAIL", false[0]
-    if run.ended.exit_status != 0:
+        hangs = false[0].claim == "came_to_its_end"
+        return "HUNG" if hangs else "FAIL", false[0].message
+    if run.ended and run.ended.exit_status != 0:
         return "FAIL", f"job.py ended with status {run.ended.exit_status}: {run.last_words}"
     doubts = [*run.unread, *(result.message for result in evidence if result.state == "unknown")]
     if all(result.state == "not applicable" for result in evidence):
         doubts.append("Nothing is claimed.")
+    if run.foreign:
+        doubts.append("NVFlare's files do not show what each site sent.")
     return ("UNPROVEN", doubts[0]) if doubts else ("PASS", None)
 
 
+def _findings(run: Run, run_dir: Path, verdict: VerdictKind) -> tuple[Finding, ...]:
+    """Return the doctor's findings of a run that did not pass; of a foreign one, that failed."""
+    if verdict == "PASS" or (run.foreign and verdict == "UNPROVEN"):
+        return ()
+    return diagnose_run(run_dir) if run.foreign else diagnose_run(run_dir, run.spec)
+
+
+def _remedy(run: Run, verdict: VerdictKind) -> str | None:
+    """Return what to do about a run whose cause the doctor does not know."""
+    if verdict == "PASS":
+        return None
+    if run.foreign and verdict == "UNPROVEN":
+        return "Have Rekindle run the job, whose trainers and driver leave what is missing."
+    if run.foreign and verdict == "HUNG":
+        return "End it, and see in job.py's output why the trainer ended early."
+    if run.foreign or run.spec.job.federated:
+        return "Read the evidence of the claims that do not hold, and the sites' logs beside it."
+    return _cure(run)
+
+
+def _with_suspensions(run: Run, verdict: VerdictKind, cause: str | None) -> str | None:
+    """Return the cause with how long SLURM had suspended each host of a run that did not pass."""
+    spans = run.ended.suspensions if verdict != "PASS" and run.ended else ()
+    for host in dict.fromkeys(span.host for span in spans):
+        seconds = sum(span.until - span.since for span in spans if span.host == host)
+        cause = f"{cause} SLURM had suspended {host or 'the run'} for {seconds:.0f} s."
+    return cause
+
+
 def _is_root(run: Run, finding: Finding) -> bool:
-    """Whether a finding explains the verdict; a likely one may echo the driver's death."""
+    """Whether a finding explains the verdict; a likely one may echo the driver's death.
+
+    Of a foreign run, whose versions are unknown, each finding is less sure: a possible one counts too.
+    """
+    if run.foreign:
+        return bool(finding.layer) and not finding.echo and not reported(finding)
     enough = {"certain"} if run.ended is None else {"certain", "likely"}
     return not finding.echo and finding.confidence in enough
 

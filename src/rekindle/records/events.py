@@ -82,8 +82,12 @@ class TrackingEvent(Event, kw_only=True, frozen=True, tag="tracking"):
     """What was read back from a tracker."""
 
     tracker: Text
-    scalars: Many[tuple[Text, Text, Integer, Number]]
-    """Site, tag, step and value."""
+    site: Text
+    """In whose folder it kept that; empty for the server's, and any other."""
+    scalars: Many[tuple[Text, Text, Integer, Number | None]]
+    """Name of the tracker's run, tag, step and value; None for one that is not finite."""
+    error: Text | None = None
+    """Why its store was not read."""
 
 
 class FinalEvent(Event, kw_only=True, frozen=True, tag="final"):

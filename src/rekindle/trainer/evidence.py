@@ -76,9 +76,11 @@ class Evidence:
         """Record a model that the server saved or began with; the event describes each field."""
         self.write("model", model=name, error=error[:_LONGEST] or None, **figures)
 
-    def tracking(self, tracker: str, scalars: list[tuple[str, str, int, float]]) -> None:
-        """Record what was read back from a tracker: site, tag, step and value of every scalar."""
-        self.write("tracking", tracker=tracker, scalars=scalars)
+    def tracking(
+        self, tracker: str, site: str, scalars: list[tuple[str, str, int, float]], *, error: str = ""
+    ) -> None:
+        """Record what was read back from a tracker; the event describes each field."""
+        self.write("tracking", tracker=tracker, site=site, scalars=scalars, error=error[:_LONGEST] or None)
 
     def final(self, weights: Mapping[str, Any], metrics: dict[str, float], **fields: Any) -> None:
         """Record what came of the run, and print its metrics; ``weights`` are the final global model's."""

@@ -1,4 +1,4 @@
-"""``python -m rekindle.trainer.saved``: loads the models that NVFlare's server saved, in their environment.
+"""``python -m rekindle.trainer.saved``: reads saved models and trackers back, in the run's environment.
 
 What cannot be loaded is recorded too, and ends nothing: the judge evaluates it.
 """
@@ -17,6 +17,7 @@ from rekindle.host.folders import NOT_THE_SERVERS
 from .arrays import model
 from .evidence import Evidence
 from .participant import WORKSPACE
+from .trackers import record_all
 
 
 def _numpy(path: Path) -> Any:
@@ -83,6 +84,7 @@ def main() -> None:
                 evidence.model(name, sha256=sha256(path), **model(load(path)))
             except Exception as error:
                 evidence.model(name, error=f"{type(error).__name__}: {error}")
+    record_all(workspace.parent)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """Results of sites, as our component at the server recorded them: all of them, sound, and their own."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
+from rekindle.flare.log import TRAINERS
 from rekindle.flare.tasks import CAME
 from rekindle.flare.workspace import SERVER
 from rekindle.host import folders
@@ -42,9 +44,14 @@ def server_recorded_every_result(run: Run) -> Iterator[Result]:
             yield unknown(f"The log of {owner} has {counts}, and our component recorded {results[key]}.")
 
 
-@check("federated", needs=(TaskEvent,))
-def results_are_sound(run: Run) -> Iterator[Result]:
-    """Every result has the return code OK, and its numbers are finite."""
+@check("federated", "foreign")
+def results_are_good(run: Run) -> Iterator[Result]:
+    """Every result has the return code OK and finite numbers; every task and launched process ended well."""
+    yield from _bad_results(run)
+    yield from _bad_ends(run)
+
+
+def _bad_results(run: Run) -> Iterator[Result]:
     for line in run.results:
         event = line.event
         whose = f"{event.site}'s result of {event.task}"
@@ -55,6 +62,25 @@ def results_are_sound(run: Run) -> Iterator[Result]:
             yield fails(f"{whose} is not finite.", line)
         elif event.kind == "METRICS" and not event.values:
             yield fails(f"{whose} has no metric that is a number.", line)
+
+
+def _bad_ends(run: Run) -> Iterator[Result]:
+    for record in run.records("server"):
+        for code in re.findall(r"peer_rc=(\w+)", record.context):
+            if code != "OK":
+                yield fails(f"The server had a result with the return code {code}.", record.at)
+        status = re.search(r"exit with status (?:TaskCompletionStatus\.)?(\w+)", record.message)
+        if status and status[1] != "OK" and not (status[1] == "CLIENT_DEAD" and run.lost):
+            yield fails(f"A task of the server ended with {status[1]}.", record.at)
+    for site in run.spec.sites:
+        for record in run.records(site.name):
+            failed = re.search(
+                r"launcher completed with status (?!success)\w+|Failed external setup|_PEER_GONE_"
+                r"|exit(?:ed)? with (?:code|status) (?!0\b)-?\d+|return[ _]code[:=]? ?(?!0\b)-?\d+",
+                record.message if record.logger not in TRAINERS else "",
+            )
+            if failed:
+                yield fails(f"{site.name} logged: {record.message[:300]}", record.at)
 
 
 def no_ranks(run: Run) -> str | None:

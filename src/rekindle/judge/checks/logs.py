@@ -139,7 +139,7 @@ def _printed(run: Run) -> Iterator[tuple[str, str]]:
             yield console[1], _CONTEXT.sub("", line[console.end() :], count=1)
 
 
-@check("federated")
+@check("federated", "foreign")
 def no_error_logged(run: Run) -> Iterator[Result]:
     """No log or error log of the server or a site has an unexplained error; the server aborted nothing."""
     aborts = run.find(SERVER, r"Aborting current RUN due to (.*)")
@@ -194,7 +194,7 @@ def _errors(record: LogRecord) -> Iterator[str]:
         yield next((line for line in reversed(record.more) if RAISED.match(line)), record.message)
 
 
-@check("federated")
+@check("federated", "foreign")
 def trainers_print_no_failure(run: Run) -> Iterator[Result]:
     """Trainers print no unexplained exception and no end of a process."""
     for name in run.members:
@@ -260,24 +260,3 @@ def _is_harmless(kind: str, logger: str, message: str, after_end: bool) -> bool:
         and (after_end or not known.after_end)
         for known in harmless()
     )
-
-
-@check("federated")
-def results_are_good(run: Run) -> Iterator[Result]:
-    """Every result came with the return code OK, every task ended well, and no launcher's process failed."""
-    for record in run.records("server"):
-        for code in re.findall(r"peer_rc=(\w+)", record.context):
-            if code != "OK":
-                yield fails(f"The server had a result with the return code {code}.", record.at)
-        status = re.search(r"exit with status (?:TaskCompletionStatus\.)?(\w+)", record.message)
-        if status and status[1] != "OK" and not (status[1] == "CLIENT_DEAD" and run.lost):
-            yield fails(f"A task of the server ended with {status[1]}.", record.at)
-    for site in run.spec.sites:
-        for record in run.records(site.name):
-            failed = re.search(
-                r"launcher completed with status (?!success)\w+|Failed external setup|_PEER_GONE_"
-                r"|exit(?:ed)? with (?:code|status) (?!0\b)-?\d+|return[ _]code[:=]? ?(?!0\b)-?\d+",
-                record.message if record.logger not in TRAINERS else "",
-            )
-            if failed:
-                yield fails(f"{site.name} logged: {record.message[:300]}", record.at)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from rekindle.flare import announced
-from rekindle.flare.values import numbers_in
 from rekindle.flare.workspace import SERVER, Member, Workspace
 from rekindle.judge.check import Result, check, fails, holds, unknown
 from rekindle.judge.run import Run
@@ -21,6 +20,8 @@ _WITHHELD = r"(MinCount|HistogramBins)Cleanser - INFO - .{0,300}\bfeature '([^']
 """A site's message when it keeps a feature's statistics private, of which it has few values."""
 _ADD_UP = {"count": 0.0, "sum": 1e-3}
 """Statistics of all sites that are those of each added up, within a share of them: sums are rounded."""
+_LARGEST = 1e300
+"""Larger figures are implausible; JSON's integers have no bound."""
 _STILL = 1e-6
 """Relative variation of a loss over a complete data set where no weight moved."""
 _RECEIVED = re.compile(r"aggregate_fit: received (\d{1,9}) results and (\d{1,9}) failures")
@@ -214,3 +215,16 @@ def _named(member: Member | None, ending: str) -> str | None:
 
 def _table(of: Any) -> dict[str, Any]:
     return of if isinstance(of, dict) else {}
+
+
+def numbers_in(nested: object) -> Iterator[float]:
+    """Yield the numbers in what JSON holds, in their order; NaN in place of implausible ones."""
+    left = [nested]
+    while left:
+        item = left.pop()
+        if isinstance(item, dict):
+            left.extend(reversed(item.values()))
+        elif isinstance(item, list):
+            left.extend(reversed(item))
+        elif isinstance(item, (int, float)) and not isinstance(item, bool):
+            yield item if abs(item) < _LARGEST else math.nan

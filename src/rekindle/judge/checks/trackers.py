@@ -1,77 +1,88 @@
-"""Claims on experiment trackers: what they kept of a run, by their own files, and what they gave back."""
+"""The claim on experiment trackers: what they gave back of a run, in its own environment."""
 
-from math import isclose, isfinite
+from collections.abc import Iterator
+from math import isclose
 from typing import Any
 
-from rekindle.flare.trackers import TRACKERS, BrokenTrackerError, kept
-from rekindle.judge.check import Result, check, fails, holds, shown, unknown
+from rekindle.judge.check import Result, check, fails, holds, unknown
 from rekindle.judge.run import Run
-from rekindle.records.events import RoundEvent, TrackingEvent
+from rekindle.records.events import TrackingEvent
+from rekindle.records.evidence import Line
+
+_TRACKERS = ("tensorboard", "mlflow", "mlflow_client", "wandb")
+"""``mlflow_client``: MLflow's at each site, beside the server's."""
+_LOSS = "loss"
 
 
 @check("claim")
 def tracked(run: Run, options: dict[str, Any]) -> Result:
     """A tracker kept one run of every announced site, at the server or each at its own, with finite values.
 
-    Option ``tracker``: ``tensorboard``, ``mlflow`` or ``wandb``.
+    Option ``tracker``: ``tensorboard``, ``mlflow``, ``mlflow_client`` or ``wandb``; those that the job's
+    ``--use_tracking`` names if it is left out. Losses that ranks record are those that it gives back.
     """
-    sites, tracker = run.account.sites, str(options["tracker"])
-    if tracker not in TRACKERS or not sites:
-        what = "The expected sites are" if tracker in TRACKERS else f"The format of {tracker[:50]} is"
-        return unknown(f"{what} unknown.")
-    try:
-        scalars = kept(run.workspace, tracker)
-    except BrokenTrackerError as error:
-        return unknown(str(error))
+    named = options.get("tracker") or run.spec.job.arguments.get("use_tracking", ())
+    asked = named if isinstance(named, tuple) else (str(named),)
+    if not asked:
+        return Result("not applicable", "The job asks for no tracker.")
+    if not run.account.sites:
+        return unknown("The expected sites are unknown.")
+    if other := next((tracker for tracker in asked if tracker not in _TRACKERS), None):
+        return unknown(f"The tracker {other[:50]} is unknown.")
+    found = [_kept(run, tracker) for tracker in asked]
+    worst = next((result for result in found if result.state != "holds"), None)
+    return worst or holds(" ".join(result.message for result in found), found[-1].at)
+
+
+def _kept(run: Run, tracker: str) -> Result:
+    lines = [line for line in run.of(TrackingEvent) if line.event.tracker == tracker.partition("_")[0]]
+    if broken := next((line for line in lines if line.event.error), None):
+        return unknown(f"{tracker} was not read: {broken.event.error}", broken)
+    own = [line for line in lines if not line.event.site and tracker != "mlflow_client"]
+    lines = own or [line for line in lines if line.event.site]
+    return next(_wrong(run, tracker, lines), None) or _summary(tracker, lines)
+
+
+def _wrong(run: Run, tracker: str, lines: list[Line[TrackingEvent]]) -> Iterator[Result]:
+    sites = run.account.sites
     runs: dict[str, set[str]] = {site: set() for site in sites}
-    for scalar in scalars:
-        if not isfinite(scalar.value):
-            return fails(f"{tracker} has {scalar.value} for {scalar.tag[:100]} of {scalar.run[:100]}.")
-        owners = [site for site in sites if f"{scalar.run}-".startswith(f"{site}-")]
-        owner = max(owners, key=len, default=scalar.site)
-        if scalar.site not in {"", owner}:
-            return fails(f"{tracker} kept a run of {owner} at {scalar.site}.")
-        if owner in runs:
-            runs[owner].add(scalar.run)
+    for line in lines:
+        for name, tag, _, value in line.event.scalars:
+            owners = [site for site in sites if f"{name}-".startswith(f"{site}-")]
+            owner = max(owners, key=len, default=line.event.site)
+            if value is None:
+                yield fails(f"{tracker} has no finite value for {tag[:100]} of {name[:100]}.", line)
+            if line.event.site not in {"", owner}:
+                yield fails(f"{tracker} kept a run of {owner} at {line.event.site}.", line)
+            if owner in runs:
+                runs[owner].add(name)
     for site, names in runs.items():
         if len(names) != 1:
-            return fails(f"{tracker} kept {len(names) or 'no'} runs of {site}.")
-    steps = len({scalar.step for scalar in scalars})
-    tags = ", ".join(sorted({scalar.tag for scalar in scalars})[:10])
-    return holds(f"{tracker} kept {len(scalars)} values of {tags} at {steps} steps, in one run of each site.")
+            yield fails(f"{tracker} kept {len(names) or 'no'} runs of {site}.", lines[-1] if lines else None)
+    if wrong := _other_losses(run, tracker, lines):
+        yield fails(wrong, lines[-1])
 
 
-def _asked(run: Run) -> tuple[str, ...]:
-    asked = run.spec.job.arguments.get("use_tracking", ())
-    return asked if isinstance(asked, tuple) else ()
+def _summary(tracker: str, lines: list[Line[TrackingEvent]]) -> Result:
+    scalars = [scalar for line in lines for scalar in line.event.scalars]
+    tags = ", ".join(sorted({tag for _, tag, *_ in scalars})[:10])
+    steps = len({step for *_, step, _ in scalars})
+    message = f"{tracker} kept {len(scalars)} values of {tags} at {steps} steps, in one run of each site."
+    return holds(message, lines[-1])
 
 
-def _untracked(run: Run) -> str | None:
-    return None if _asked(run) else "The job asks for no tracker."
-
-
-@check("claim", needs=(TrackingEvent, RoundEvent), unless=_untracked)
-def tracking_read_back(run: Run) -> Result:
-    """Every tracker asked for by ``--use_tracking`` gives back each site's loss of each round."""
-    asked = _asked(run)
-    read_back = {line.event.tracker: line for line in run.of(TrackingEvent)}
-    wanted = {
-        (site.name, line.event.round): line.event.losses[-1]
-        for site in run.spec.sites
-        for line in run.rounds(site.name, 0)
-        if line.event.losses
+def _other_losses(run: Run, tracker: str, lines: list[Line[TrackingEvent]]) -> str | None:
+    """Return where a tracker has another loss than rank 0 of its site recorded; None if it has the same."""
+    losses = {
+        (site, step): value
+        for line in lines
+        for name, tag, step, value in line.event.scalars
+        for site in run.account.sites
+        if tag == _LOSS and line.event.site in {"", site} and f"{name}-".startswith(f"{site}-")
     }
-    for tracker in asked:
-        if tracker not in read_back:
-            return unknown(f"Nothing was read back from {tracker}.")
-        losses = {
-            (site, step): value
-            for site, tag, step, value in read_back[tracker].event.scalars
-            if tag == "loss"
-        }
-        for place, loss in wanted.items():
-            if place not in losses or loss is None or not isclose(losses[place], loss, rel_tol=1e-5):
-                message = f"{tracker} has {losses.get(place)} for {place[0]}'s loss of round {place[1]}"
-                return fails(f"{message}, not {loss}.", read_back[tracker])
-    message = f"{', '.join(asked)} each gave back {len(wanted)} losses as the sites reported them."
-    return shown(wanted, message, read_back[asked[-1]])
+    for site in run.spec.sites if losses else ():
+        for event in (line.event for line in run.rounds(site.name, 0)):
+            loss, kept = (event.losses or (None,))[-1], losses.get((site.name, event.round))
+            if loss is not None and (kept is None or not isclose(kept, loss, rel_tol=1e-5)):
+                return f"{tracker} has {kept} for {site.name}'s loss of round {event.round}, not {loss}."
+    return None

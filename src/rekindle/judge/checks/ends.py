@@ -1,0 +1,59 @@
+"""How a run went on that Rekindle did not start, by the logs of its server and trainers."""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime, timezone
+
+from rekindle.flare.log import TRAINERS, LogRecord
+from rekindle.judge.check import Result, check, fails, holds, unknown
+from rekindle.judge.printed import wrong_models
+from rekindle.judge.run import Run
+
+from .logs import RAISED
+
+_OF_TRAINER = re.compile(
+    rf"^(?:{'|'.join(TRAINERS)}) |launcher completed with status|External process exited with return code"
+)
+"""A site's records on the trainer that it started: its output and its end."""
+
+
+@check("foreign")
+def came_to_its_end(run: Run) -> Result:
+    """The server's log goes on to the end of the run.
+
+    Where it does not, the run may still go, hang, or have been stopped, which its files do not show,
+    unless its log shows that a trainer in its own process ended.
+    """
+    account = run.account
+    if account.ended:
+        return holds("The server's log goes on to the end of the run.", account.records[-1].at)
+    if not account.records:
+        return unknown("The server left no log.")
+    last = datetime.fromtimestamp(account.records[-1].time, timezone.utc).strftime("%H:%M:%S")
+    message, at = f"The server's log stops at {last}, before the end of the run", account.records[-1].at
+    waiting = [task for task in account.tasks if not task.came]
+    for task in waiting:
+        if end := _end_of_trainer(run.records(task.site)):
+            why = f"{task.site}'s trainer ended ({end.message[:300]})"
+            return fails(
+                f"{why} without a result of its task {task.name}, for which the server waits.", end.at
+            )
+    if not waiting:
+        return unknown(f"{message}: it still runs, or was stopped.", at)
+    sites = ", ".join(sorted({task.site for task in waiting}))
+    message += f": it waits for the task {waiting[-1].name} of {sites}, which runs, was stopped, or hangs"
+    return unknown(f"{message}. A trainer that ended early without a word leaves no line.", at)
+
+
+def _end_of_trainer(records: list[LogRecord]) -> LogRecord | None:
+    """Return the record of the trainer's end if it is the last on the trainer in a site's log."""
+    own = [record for record in records if _OF_TRAINER.search(f"{record.logger} {record.message}")]
+    return own[-1] if own and (own[-1].logger not in TRAINERS or RAISED.match(own[-1].message)) else None
+
+
+@check("foreign")
+def printed_models_are_trained(run: Run) -> Iterator[Result]:
+    """No model that a trainer printed is of NaN alone, or the same each time."""
+    for name in run.workspace.sites:
+        for record, message in wrong_models(run.records(name)):
+            yield fails(f"A trainer, as {name} logged it: {message}", record.at)
