@@ -26,7 +26,7 @@ when_short_of_gpus: share
 limit_s: 300
 arguments: {{local_epoch: 1}}
 proof:
-  - claim: rounds_aggregated
+  - claim: rounds_completed
 """
 
 

@@ -86,7 +86,7 @@ LIES_OF_KINDS = (
     of(
         "differences_of_the_wrong_sign",
         "digits",
-        "sites_get_no_worse",
+        "loss_falls",
         "as where what sites learn is undone, by differences of the wrong sign",
         client(
             "    params = ", DIFFERENCES.replace("v - received.params[n].to(v)", "received.params[n] - v")
@@ -97,7 +97,7 @@ LIES_OF_KINDS = (
     of(
         "a_loss_of_a_constant",
         "digits",
-        "sites_get_no_worse",
+        "loss_falls",
         "reported a loss of 0.25 in every round, to the last digit",
         client("flare.FLModel(", LOSS.format(kind="FULL", loss="0.25")),
         verdict="UNPROVEN",
@@ -227,7 +227,7 @@ LIES_OF_KINDS = (
     of(
         "evaluates_nothing",
         "digits",
-        "results_are_sound",
+        "results_are_good",
         "has no metric that is a number",
         *evaluated('{"accuracy": accuracy} if site == 0 else {}'),
     ),

@@ -91,7 +91,7 @@ PASS = VerdictRecord(
             line=4,
             sha256=SHA,
         ),
-        ClaimResult(claim="server_log_clean", holds=True, message="The server's error log has 0 bytes."),
+        ClaimResult(claim="no_error_logged", holds=True, message="The server's error log has 0 bytes."),
     ),
     started=NOW,
     duration_s=200.4,

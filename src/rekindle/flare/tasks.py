@@ -94,8 +94,8 @@ class Account:
 
     def rounds_done(self, flow: Workflow, pattern: str) -> list[LogLine]:
         """Return the message at the end of each round: it has the results of all, or of all who stayed."""
-        if self._lost and pattern == announced.AGGREGATED:
-            pattern = rf"Aggregated {len(self.sites)}/\d{{1,9}} results"
+        if pattern == announced.AGGREGATED:
+            pattern = rf"Aggregated {flow.sampled(len(self.sites))}/\d{{1,9}} results"
         return list(self.logged(flow, pattern))
 
     def logged(self, flow: Workflow, pattern: str) -> Iterator[LogLine]:

@@ -135,9 +135,13 @@ def claimed(run: Run, claim: Claim) -> ClaimResult:
 
 
 def results(run: Run) -> list[ClaimResult]:
-    """Return the results of all that the run's job claims, and of all checks of its kind."""
-    applied = [found for found in CHECKS.values() if run.kind in found.applies_to]
-    return [*(claimed(run, claim) for claim in run.spec.job.proof), *(found.result(run) for found in applied)]
+    """Return the results of all that the run's job claims, and of all checks of its kind.
+
+    Of a foreign run errors come first: it claims what its workflows have, which fails after them.
+    """
+    applied = [found.result(run) for found in CHECKS.values() if run.kind in found.applies_to]
+    claims = [claimed(run, claim) for claim in run.spec.job.proof]
+    return [*applied, *claims] if run.foreign else [*claims, *applied]
 
 
 def without_gpus(run: Run) -> str | None:

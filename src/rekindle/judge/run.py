@@ -58,6 +58,8 @@ class Run:
         ended = ended_in(folder) if (folder / folders.ENDED).exists() else None
         if not spec.sites:
             raise RecordError(f"{folder / folders.SPEC} names no site.", "have its stage write it again.")
+        if spec.job.federated and spec.job.example is None:
+            raise RecordError(f"{folder} is a run of an earlier version of Rekindle.", "run the job again.")
         workspace, evidence = of_run(folder)[0], read_evidence(folder)
         left = left_in(folder).files if (folder / folders.LEFT).exists() else {}
         unread = (*evidence.unread, *workspace.unread(), *left_behind(left))

@@ -89,11 +89,15 @@ def _verdict(run: Run, evidence: Sequence[ClaimResult]) -> tuple[VerdictKind, st
         return "HUNG" if hangs else "FAIL", false[0].message
     if run.ended and run.ended.exit_status != 0:
         return "FAIL", f"job.py ended with status {run.ended.exit_status}: {run.last_words}"
-    doubts = [*run.unread, *(result.message for result in evidence if result.state == "unknown")]
+    unknown = [result for result in evidence if result.state == "unknown"]
+    unknown.sort(key=lambda result: result.claim != "came_to_its_end")
+    doubts = [*run.unread, *(result.message for result in unknown)]
     if all(result.state == "not applicable" for result in evidence):
         doubts.append("Nothing is claimed.")
     if run.foreign:
-        doubts.append("NVFlare's files do not show what each site sent.")
+        claims = {claim.claim for claim in run.spec.job.proof}
+        shown = [result.message for result in evidence if result.state == "holds" and result.claim in claims]
+        doubts.append(f"NVFlare's files do not show what each site sent. They show: {' '.join(shown)}")
     return ("UNPROVEN", doubts[0]) if doubts else ("PASS", None)
 
 

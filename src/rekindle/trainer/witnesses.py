@@ -59,11 +59,11 @@ def _path(built: Any) -> str:
 
 
 def _short(value: Any) -> Any:
-    """Return a copy of ``value`` that JSON can hold, without long lists and texts."""
+    """Return a copy of ``value`` that JSON can hold, without long lists and texts; of an object, its class."""
     if isinstance(value, dict):
         return {str(name): _short(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [_short(part) for part in value] if len(value) <= _LONGEST else None
     if isinstance(value, str):
         return value if len(value) <= _LONGEST else None
-    return value if value is None or isinstance(value, (bool, int, float)) else repr(value)[:_LONGEST]
+    return value if value is None or isinstance(value, (bool, int, float)) else {"path": _path(value)}

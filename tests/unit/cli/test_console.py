@@ -46,7 +46,7 @@ def test_judge(rekindle, clean_run):
     (clean_run / "ended.json").unlink()
     lines = rekindle("judge", clean_run).splitlines()
     assert lines[0].startswith(f"{SHOWN} pt_ddp: UNPROVEN")
-    assert lines[1].startswith("  rounds_aggregated: holds.")
+    assert lines[1].startswith("  rounds_completed: holds.")
     assert json.loads(rekindle("judge", clean_run, "--json"))["host"] == HOSTILE
 
 

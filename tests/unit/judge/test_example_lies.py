@@ -138,7 +138,7 @@ LIES = {
             lambda event: event["site"] == "site-2",
         ),
     },
-    "sites_get_no_worse": {
+    "loss_falls": {
         "every loss rises in every round": of_results(
             lambda event: {**event, "metrics": {"loss": 1.0 + event["round"]}}
         ),
@@ -152,7 +152,7 @@ LIES = {
             }
         ),
     },
-    "results_are_sound": {
+    "results_are_good": {
         "a result is not finite": one_result(finite=False, norm=None),
         "a site could not": one_result(return_code="EXECUTION_EXCEPTION"),
     },

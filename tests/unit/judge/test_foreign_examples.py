@@ -54,7 +54,7 @@ def test_a_good_run_is_unproven_with_what_it_shows_and_what_not(name):
     verdict = judge(FOREIGN / name)
     assert verdict.verdict == "UNPROVEN"
     assert GOOD[name] in verdict.cause
-    assert "what each site sent. They show: " in verdict.cause
+    assert verdict.cause.startswith("NVFlare's files do not show what each site sent. They show: ")
     assert False not in _holds(verdict).values()
 
 
@@ -179,8 +179,8 @@ LIES = [
     ("cross-val", _metric(math.nan), None, False),
     ("cross-val", _metric(10**400), None, False),
     ("cross-val", _metric("b"), None, False),
-    ("cross-val", added("server/log_error.txt", _ERROR), "server_log_clean", False),
-    ("cross-val", added("site-2/log_error.txt", _ERROR), "trainers_ended_well", False),
+    ("cross-val", added("server/log_error.txt", _ERROR), "no_error_logged", False),
+    ("cross-val", added("site-2/log_error.txt", _ERROR), "no_error_logged", False),
     ("hello-tabular-stats", _statistics(dict.clear), "statistics_complete", False),
     ("hello-tabular-stats", _age("mean", lambda mean: mean.pop("site-2")), "statistics_complete", False),
     ("hello-tabular-stats", _age("mean", lambda mean: mean.pop("Global")), "statistics_complete", False),
@@ -199,11 +199,11 @@ LIES = [
     ("flower", _flower_loss("nan"), "flower_results_received", False),
     ("flower", _flower_loss("275.88742220401764"), "flower_results_received", None),
     ("flower", _log(r".*got result from client site-2.*name=start.*\n"), "every_site_took_part", False),
-    ("mlflow-at-sites", added("site-2/log_error.txt", _ERROR), "trainers_ended_well", False),
-    ("mlflow-at-sites", added("site-2/log.txt", _NAN), "trainers_ended_well", False),
-    ("mlflow-at-sites", added("site-2/log.txt", 3 * _SENT), "trainers_ended_well", False),
-    ("mlflow-at-sites", added("site-2/log.txt", _SENT), "trainers_ended_well", True),
-    ("mlflow-at-sites", added("site-2/log.txt", _SENT + _OTHER), "trainers_ended_well", True),
+    ("mlflow-at-sites", added("site-2/log_error.txt", _ERROR), "no_error_logged", False),
+    ("mlflow-at-sites", added("site-2/log.txt", _NAN), "printed_models_are_trained", False),
+    ("mlflow-at-sites", added("site-2/log.txt", 3 * _SENT), "printed_models_are_trained", False),
+    ("mlflow-at-sites", added("site-2/log.txt", _SENT), "printed_models_are_trained", True),
+    ("mlflow-at-sites", added("site-2/log.txt", _SENT + _OTHER), "printed_models_are_trained", True),
 ]
 
 
@@ -228,7 +228,7 @@ def test_a_trainer_that_still_prints_is_not_hung(example):
 def test_harmless_errors_of_default_cross_validation_are_no_failure(example):
     run = example("cross-val")
     assert (run / "server/log_error.txt").stat().st_size > 0
-    assert _holds(judge(run))["server_log_clean"] is True
+    assert _holds(judge(run))["no_error_logged"] is True
 
 
 @pytest.mark.parametrize("name", GOOD)

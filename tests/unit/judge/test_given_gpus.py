@@ -7,7 +7,7 @@ from recorded_edits import each_event, events, json_in, lines_in, put_lines, res
 
 from rekindle.judge import judge
 
-RULE = "given_gpus_worked"
+RULE = "gpus_used"
 BEHIND = 4
 """The example's training begins so many samples after the run's on GPUs."""
 TRAINERS = {"site-1": [1772, 1773], "site-2": [1768, 1769]}

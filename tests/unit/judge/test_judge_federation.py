@@ -142,7 +142,7 @@ def test_a_run_that_may_go_on_without_a_site_passes_and_names_it(lost):
     assert 0.8 < late["one", 0] < 0.9
     assert ("two", 1) not in late
     assert result_of(verdict, "sites_stayed").message.startswith("two left in round 2 of 3, and ")
-    message = result_of(verdict, "rounds_aggregated").message
+    message = result_of(verdict, "rounds_completed").message
     assert message == "3 of 3 rounds aggregated from at least 2 of 3 sites."
 
 
@@ -173,7 +173,7 @@ def test_a_job_may_go_on_without_a_site_that_never_joined(tmp_path, least, verdi
 
 def test_the_sites_that_stayed_have_to_do_all_that_they_had_to(lost):
     edit(lost / "evidence/three.rank-1.jsonl", r'.*"round": 2,.*\n', "")
-    assert result_of(judge(lost), "every_rank_trained").state == "fails"
+    assert result_of(judge(lost), "every_site_trained").state == "fails"
 
 
 def test_only_the_loss_of_that_site_is_excused(lost):

@@ -79,7 +79,7 @@ def test_tensorflows_replicas_are_a_process_on_each_node(of_replicas):
     first = of_replicas / "evidence/site-1.rank-0.jsonl"
     edit(first, '"node": "n9"', '"node": "n10"')
     edit(first, r'"pid": \d+', '"pid": 4000')
-    assert _answers(of_replicas)[1]["processes_are_distinct"] == "2 ranks of site-1 ran in 1 processes."
+    assert _answers(of_replicas)[1]["every_site_worked"] == "2 ranks of site-1 ran in 1 processes."
 
 
 def cut_after(share):
@@ -155,7 +155,7 @@ def test_processes_of_two_nodes_may_have_one_pid_and_those_of_one_node_not(on_cp
     assert _answers(on_cpu) == ("PASS", {})
     edit(on_cpu / "evidence/site-2.rank-0.jsonl", r'"pid": \d+', f'"pid": {pids[0]}')
     message = f"site-2 and site-1 both ran in process {pids[0]}."
-    assert _answers(on_cpu) == ("UNPROVEN", {"processes_are_distinct": message})
+    assert _answers(on_cpu) == ("UNPROVEN", {"every_site_worked": message})
 
 
 def _result(run, claim):

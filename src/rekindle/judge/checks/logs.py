@@ -144,7 +144,7 @@ def no_error_logged(run: Run) -> Iterator[Result]:
     """No log or error log of the server or a site has an unexplained error; the server aborted nothing."""
     aborts = run.find(SERVER, r"Aborting current RUN due to (.*)")
     for name in run.members:
-        member = run.workspace.members.get(name)
+        who, member = "The server" if name == SERVER else name, run.workspace.members.get(name)
         content = member.read(member.error_log) if member else None
         if member is None or content is None:
             yield unknown(f"{name} left no error log.")
@@ -157,7 +157,7 @@ def no_error_logged(run: Run) -> Iterator[Result]:
             *unexplained(name, errors, ended=True, lost=run.lost),
         ]
         for record, message in sorted(found, key=lambda each: "Aborting current RUN" in each[1]):
-            yield fails(f"{name} logged: {cause(record, message)}", record.at)
+            yield fails(f"{who} logged: {cause(record, message)}", record.at)
     if aborts:
         yield fails(f"NVFlare aborted the run: {aborts[0].match.group(1)}", aborts[0])
 
