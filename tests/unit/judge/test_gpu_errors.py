@@ -12,7 +12,7 @@ from rekindle.judge.run import Run
 @pytest.fixture
 def run(recordings, tmp_path):
     """Return a recorded run on two H200s whose samples have no error."""
-    run = shutil.copytree(recordings / "runs" / "pt_ddp-h200-x2-2", tmp_path / "run")
+    run = shutil.copytree(recordings / "runs" / "pt_ddp-h100-x2", tmp_path / "run")
     _gpus(run, lambda number, gpu: gpu.update(xids=[], ecc_uncorrected=0))
     return run
 

@@ -10,8 +10,10 @@ from msgspec.structs import replace
 from rekindle.environments.indexes import masked
 from rekindle.hostfacts import nvidia
 from rekindle.hostfacts.frames import FactsError, Frame, parse
-from rekindle.judge import foreign, judge, summary
+from rekindle.judge import judge, summary
+from rekindle.judge.check import results
 from rekindle.judge.checks import exchange, gpus, messages, outputs, times
+from rekindle.judge.opener import open_workspace
 from rekindle.judge.run import Run
 from rekindle.records import Device, EnvRecord, HostRecord, JobRound, PlanRecord, read, write
 from rekindle.records.events import DeviceEvent, GpuSample, RoundEvent, SampleEvent, TaskEvent
@@ -120,7 +122,7 @@ READERS = {
     "rounds of every rank": (_rounds, _every_rank),
     "samples of a round": (_rounds, summary.rounds),
     "devices and samples": (_trainers, summary.devices),
-    "trainers of a GPU": (_trainers, lambda run: gpus._used(run, "GPU-1")),
+    "trainers of a GPU": (_trainers, lambda run: gpus._warm(run, "GPU-1", ["site-1 rank 0"])),
     "results of a task": (
         lambda n: [_result(i) for i in range(4 * n)],  # a square of fewer takes no time either
         lambda run: list(exchange.server_recorded_every_result(run)),
@@ -154,7 +156,7 @@ def test_a_log_of_one_long_line_is_read_in_linear_time(name, clean_run):
         messages.tensors_streamed(run)
         messages.messages_quantised(run, options)
         times._server_clock(run)
-        foreign.judge_foreign(clean_run, run.workspace)
+        results(open_workspace(run.workspace))
 
     assert_linear(lambda n: (LINES[name] + "(1") * n, judged, 1_000)
 
@@ -175,7 +177,7 @@ def test_figures_of_a_log_that_are_no_numbers_end_no_judge(clean_run):
 
 def _largest(recordings, host):
     """Return a verdict as large as its record may be."""
-    verdict = judge(recordings / "runs/pt_ddp-h200-x2-2")
+    verdict = judge(recordings / "runs/pt_ddp-h100-x2")
     rounds = tuple(
         JobRound(round=n, site=f"s{n}", loss=1e100, metrics={f"m{n}": -1e100}, samples=1 << 53, seconds=1e100)
         for n in range(100_000)
@@ -194,7 +196,7 @@ def test_the_largest_records_of_a_host_are_reported_beside_the_others(tmp_path, 
                 record = replace(record, jobs=("pt_ddp",))
             write(tmp_path / host / name, record)
     write(tmp_path / "large/pt_ddp/verdict.json", _largest(recordings, "large"))
-    small = judge(recordings / "runs/pt_ddp-h200-x2-2")
+    small = judge(recordings / "runs/pt_ddp-h100-x2")
     write(tmp_path / "small/pt_ddp/verdict.json", replace(small, host="small"))
     (tmp_path / "run.json").write_text(
         '{"schema": "rekindle/run/1", "run": "r", "started": "", "hosts": ["large", "small"]}'

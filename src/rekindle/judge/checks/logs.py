@@ -129,7 +129,7 @@ def _repeated(run: Run) -> bool:
     ]
     shown = {kind for kind, line in repeats if line in printed}
     final = [line for kind, line in repeats if kind in shown][-_SHOWN:]
-    return not final or not printed.isdisjoint(final)
+    return not printed.isdisjoint(final) if final else not (printed and repeats)
 
 
 def _printed(run: Run) -> Iterator[tuple[str, str]]:

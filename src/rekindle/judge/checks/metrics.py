@@ -88,6 +88,8 @@ def _contradicted(run: Run) -> Iterator[Result]:
     for line in run.job_log:
         if line.startswith(_FINAL) and run.final and _parsed(line) != run.final.event.metrics:
             yield unknown(f"job.py recorded other metrics than it printed: {line[:200]}.", run.final)
+    if not run.of(RoundEvent):
+        return
     reported = {
         site.name: {
             abs(value or 0) for line in run.rounds(site.name, 0) for value in line.event.metrics.values()
