@@ -34,7 +34,7 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 """In names that match a prefix."""
-_CREDENTIALS = re.compile(r"://[^\s/]*@|^[^\s/:@]+:[^\s/@]*@|://\S*\?")
+_CREDENTIALS = re.compile(r"://(?:(?!://)[^@?])*[@?]|^[^\s/:@]+:[^/@]*@")
 """In a URL or a proxy: before an @ or after a ?."""
 
 

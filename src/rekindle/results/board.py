@@ -7,8 +7,7 @@ import msgspec
 
 from rekindle.doctor.known_issues import KnownIssue
 from rekindle.records import PlanRecord
-from rekindle.records.base import shortened
-from rekindle.records.text import duration
+from rekindle.records.text import duration, shortened
 
 from .gather import Results
 from .journal import BEFORE_JOBS

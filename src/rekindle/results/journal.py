@@ -12,10 +12,9 @@ from msgspec.structs import replace
 from rekindle.host import folders, own, places
 from rekindle.host.look import taken
 from rekindle.records import Complaint, Outcome, PlaybookRecord, Timestamp, write
-from rekindle.records.base import shortened
 from rekindle.records.complaint import FIX
 from rekindle.records.folders import outcome_in, play_in
-from rekindle.records.text import one_line
+from rekindle.records.text import one_line, shortened
 
 from .host_keys import host_key
 
