@@ -67,7 +67,7 @@ class ActionModule(Action):
                 complaint = str(error)
         self._low_level_execute_command(f"rm -f {shlex.quote(packed)}")
         if complaint:
-            raise Failed(complaint)
+            raise Failed.of(complaint)
         if left := _left(dest):
             Display().display(f"{task_vars['inventory_hostname']} {args['job']}: {left}")
         return {}

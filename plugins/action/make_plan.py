@@ -72,11 +72,11 @@ class ActionModule(Action):
             records.write(path.parents[1] / folders.FEDERATIONS / folders.PLAN_RECORD, joint)
         refusals = [entry.refusal for entry in plan.environments if entry.refusal]
         if not any(entry.build for entry in plan.environments):
-            raise Failed("\n".join(refusals))
+            raise Failed.joined(map(Failed.of, refusals))
         if args["wheelhouse"]:
             wheelhouse.require_files(path.parent, plan, host, Path(args["wheelhouse"]), kept)
         if self._task.check_mode and args["last"]:
             left_s = lease.left_s(path.parent, datetime.now(timezone.utc))
             if reasons := stops(loaded, host, plan, left_s):
-                raise Failed(reasons)
+                raise Failed.joined(map(Failed.of, reasons))
         return {"warnings": [*refusals, *(text for entry in plan.environments for text in entry.warnings)]}

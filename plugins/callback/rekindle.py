@@ -62,6 +62,7 @@ _find_rekindle()
 
 from rekindle import records, settings
 from rekindle.actions import live, on_end
+from rekindle.actions.address import address_of
 from rekindle.actions.output import clean_display, failure, part
 from rekindle.host import folders, places
 from rekindle.report.check import check_text
@@ -69,6 +70,7 @@ from rekindle.report.reports import summary, write_reports
 from rekindle.report.table import draws
 from rekindle.results import journal, sealing
 from rekindle.results.check import check
+from rekindle.results.host_keys import host_key
 
 DOCUMENTATION = """
 name: rekindle
@@ -122,7 +124,7 @@ class CallbackModule(CallbackBase):
         self._reached: set[str] = set()
         self._began = datetime.now(timezone.utc)
         self._left: set[str] = set()
-        self._failed_items: dict[tuple[str, str], str] = {}
+        self._failed_items: dict[tuple[str, str], records.Complaint] = {}
         """Why the first item of a loop failed, by host and task."""
         self._checks = bool(context.CLIARGS.get("check"))
         self._playing: BinaryIO | None = None
@@ -238,7 +240,7 @@ class CallbackModule(CallbackBase):
     def v2_runner_item_on_failed(self, result: Any) -> None:
         """Keep why an item of a loop failed, which ansible-core 2.21 leaves out of the loop's own result."""
         host, task, item = (part(result, name) for name in ("host", "task", "result"))
-        self._failed_items.setdefault((host.get_name(), task._uuid), failure(item))
+        self._failed_items.setdefault((host.get_name(), task._uuid), failure(task.action, item))
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         """Note why a host left."""
@@ -257,10 +259,12 @@ class CallbackModule(CallbackBase):
             return
         host = of.get_name()
         self._left.add(host)
-        message = self._failed_items.pop((host, task._uuid), None) or failure(answer)
-        journal.note_left(self._folder, host, stage, state, message, checks=self._checks)
+        why = self._failed_items.pop((host, task._uuid), None) or failure(task.action, answer)
+        if state == "unreachable":
+            why = host_key(why.message, *address_of(self._play, of)) or why
+        journal.note_left(self._folder, host, stage, state, why, checks=self._checks)
         if self._view:
-            line = f"{host} {state} at {stage}: {records.text.one_line(message)}"
+            line = f"{host} {state} at {stage}: {records.text.one_line(str(why))}"
             self._display.display(line, color="red", stderr=True)  # above the view
 
     @_reports_errors

@@ -44,9 +44,9 @@ def used() -> Iterator[Used]:
         written = [(call, call.func.attr) for call in calls if isinstance(call.func, ast.Attribute)]
         for call, method in written:
             of = call.func.value
-            if isinstance(of, ast.Name) and of.id == "re" and method != "compile" and call.args:
-                if isinstance(call.args[0], ast.Constant):
-                    yield Used(call.args[0].value, _flags(call), method, f"{source.name}:{call.lineno}")
+            direct = isinstance(of, ast.Name) and of.id == "re" and method != "compile"
+            if direct and call.args and isinstance(call.args[0], ast.Constant):
+                yield Used(call.args[0].value, _flags(call), method, f"{source.name}:{call.lineno}")
         if name.startswith("rekindle.") and not name.startswith(_ELSEWHERE) and not name.endswith("__main__"):
             values = vars(importlib.import_module(name))
             for constant, value in values.items():
@@ -72,7 +72,9 @@ def _methods(constant: str, tree: ast.Module) -> set[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in _USES:
             by_name.setdefault(node.value.id, set()).add(node.attr)
-    others = {use for name, uses in by_name.items() if name.islower() and name != "re" for use in uses} - {"split"}
+    others = {use for name, uses in by_name.items() if name.islower() and name != "re" for use in uses} - {
+        "split"
+    }
     return by_name.get(constant) or others or {"search"}
 
 
@@ -88,7 +90,7 @@ def hostile(use: Used) -> Iterator[str]:
     yield from {whole, *(text for before, one in begun for text in (before, one, before + one))} - {""}
 
 
-def _sample(parsed, begun, before):  # noqa: PLR0912 - a case for each part of a pattern
+def _sample(parsed, begun, before):
     """Return a text that the pattern matches, nearly; note what precedes each long repetition."""
     text = before
     for op, value in parsed:
@@ -110,7 +112,7 @@ def _sample(parsed, begun, before):  # noqa: PLR0912 - a case for each part of a
         elif op is ops.SUBPATTERN:
             text = _sample(value[3], begun, text)
         elif op is ops.BRANCH:
-            text = [_sample(branch, begun, text) for branch in value[1]][0]
+            text = [_sample(branch, begun, text) for branch in value[1]].pop()
         elif op is ops.ASSERT:
             _sample(value[1], begun, text)
     return text

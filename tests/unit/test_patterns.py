@@ -2,7 +2,6 @@
 
 import time
 
-import pytest
 from hostile_patterns import apply, hostile, used
 
 _SHORT, _BRIEF_S = 4_000, 0.03

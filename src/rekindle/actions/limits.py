@@ -8,6 +8,10 @@ from typing import Any, TypeVar
 
 import psutil
 
+from rekindle.records import Complaint
+
+from .base import COMPLAINT, Action, failed
+
 CLEANUP_S = 30
 """For the removal of a task's files on the host, for which Ansible has no limit."""
 
@@ -71,11 +75,14 @@ def limited(action: ActionT) -> ActionT:
 
     Ansible raises it in ``run``, leaves ssh behind, and then removes files on the same host without a limit.
     """
-    run, cleanup = action.run, action.cleanup
+    run, cleanup, is_ours = action.run, action.cleanup, issubclass(action, Action)
 
     def limited_run(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            return without_facts(run(self, *args, **kwargs))
+            result = without_facts(run(self, *args, **kwargs))
+            return result if is_ours else {name: result[name] for name in result if name != COMPLAINT}
+        except Complaint as error:
+            return failed(error)
         except BaseException as error:
             if not isinstance(error, Exception):  # as the timeout is not one
                 end_children()

@@ -12,11 +12,9 @@ from msgspec.structs import replace
 from rekindle.host import folders, own, places
 from rekindle.host.look import taken
 from rekindle.records import Complaint, Outcome, PlaybookRecord, Timestamp, write
-from rekindle.records.complaint import FIX
+from rekindle.records.complaint import quoted
 from rekindle.records.folders import outcome_in, play_in
 from rekindle.records.text import one_line, shortened
-
-from .host_keys import host_key
 
 _SITE = yaml.safe_load((places.repository() / "playbooks/site.yml").read_text(encoding="utf-8"))
 _ROLES = [task["ansible.builtin.import_role"]["name"] for task in _SITE[0]["tasks"]]
@@ -110,28 +108,27 @@ def note_left(  # noqa: PLR0913 - each is a part of what is noted
     host: str,
     stage: str,
     state: Literal["failed", "unreachable"],
-    message: str,
+    why: Complaint,
     *,
     checks: bool = False,
 ) -> None:
     """Write why ``host`` left at ``stage``, or would leave if this ``checks``.
 
-    ``message`` is from the task's result: Ansible's, a host's, or our complaints with their fix.
+    ``why`` is of the task's result: what Ansible or a host says, without a fix, or a complaint of ours.
 
     Raises:
         OSError: the folder cannot be written.
     """
-    message = one_line(message) or "The task gave no reason."
-    if state == "unreachable" and (untrusted := host_key(message)):
-        message = str(untrusted)
-    message = shortened(message, _LONGEST)
-    if FIX not in message:
-        fixes = {
-            "failed": f"see the failed task of {stage} in the output.",
-            "unreachable": "check its address, port, user and key, and that it is still yours.",
-        }
-        message = str(Complaint(f"{message.rstrip('.')}.", fixes[state]))
-    write(_outcome(folder, host, checks), Outcome(host=host, stage=stage, state=state, message=message))
+    message = shortened(quoted(one_line(why.message)), _LONGEST) or "The task gave no reason."
+    if not why.fix:
+        message = f"{message.rstrip('.')}."
+    fixes = {
+        "failed": f"see the failed task of {stage} in the output.",
+        "unreachable": "check its address, port, user and key, and that it is still yours.",
+    }
+    fix = shortened(one_line(why.fix), _LONGEST) or fixes[state]
+    left = Outcome(host=host, stage=stage, state=state, message=message, fix=fix)
+    write(_outcome(folder, host, checks), left)
 
 
 def forget_left(folder: Path, host: str, *, checks: bool = False) -> None:

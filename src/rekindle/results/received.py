@@ -215,7 +215,7 @@ def why_absent(folder: Path) -> str | None:
         if any(row.get("verdict") not in _NEVER_COLLECTED for row in mine):
             return None
     with suppress(RecordError):
-        return outcome_in(folder.parent).message
+        return str(outcome_in(folder.parent).complaint)
     return None
 
 

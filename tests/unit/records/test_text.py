@@ -11,7 +11,20 @@ from rekindle.records import text
 _MILLION = 1_000_000
 _LIMIT_S = 2.0
 FORBIDDEN = [chr(code) for code in range(sys.maxunicode + 1) if text._FORBIDDEN.match(chr(code))]
-BEGUN = ["\x1b]", "\x9d", "\x1b[", "\x9b", "\x1b[0", "\x1b]\x9d", "\x9b0", "\x1b[0m", "a\x9d", "\x9d\x9b", " ", "\t"]
+BEGUN = [
+    "\x1b]",
+    "\x9d",
+    "\x1b[",
+    "\x9b",
+    "\x1b[0",
+    "\x1b]\x9d",
+    "\x9b0",
+    "\x1b[0m",
+    "a\x9d",
+    "\x9d\x9b",
+    " ",
+    "\t",
+]
 """What begins a sequence, and what a line is joined at."""
 CHANGES = {
     "clean": text.clean,
