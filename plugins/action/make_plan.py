@@ -1,6 +1,5 @@
 """Action ``make_plan``: turns the host's host.json into its plan.json."""
 
-import hashlib
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from rekindle import capsule, locks, records
 from rekindle.actions.base import Action, Failed
 from rekindle.capsule import wheelhouse
 from rekindle.gpus.usable import usable_gpus
-from rekindle.host import folders
+from rekindle.host import files, folders
 from rekindle.host.places import JOBS
 from rekindle.jobs import checkout, environment_of, expand, foresee, lease, load_job, own_path, stops
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
@@ -55,7 +54,7 @@ class ActionModule(Action):
             nvflare=args["nvflare"],
             jobs=[job.name for job in loaded],
             made=records.timestamp(),
-            host_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+            host_sha256=files.sha256(path),
         )
         named = {**asked, **over_hosts}
         own = {job.name: str(file) for name, job in named.items() if (file := own_path(name))}

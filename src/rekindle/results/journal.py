@@ -1,6 +1,7 @@
 """``run.json`` and ``outcome.json``: a playbook's notes in the results folder while it runs."""
 
 import fcntl
+import os
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import BinaryIO, Literal
 import yaml
 from msgspec.structs import replace
 
-from rekindle.host import folders, own, places
+from rekindle.host import files, folders, own, places
 from rekindle.host.look import taken
 from rekindle.records import Complaint, Outcome, PlaybookRecord, Timestamp, write
 from rekindle.records.complaint import quoted
@@ -83,7 +84,7 @@ def keep_playing(folder: Path) -> BinaryIO:
     Raises:
         OSError: the folder cannot be written.
     """
-    stream = (folder / _PLAYING).open("ab")
+    stream = files.opened(folder / _PLAYING, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     fcntl.flock(stream, fcntl.LOCK_SH)
     return stream
 
@@ -98,7 +99,7 @@ def stop_playing(folder: Path, stream: BinaryIO) -> None:
 
 def playing(folder: Path) -> bool:
     """Whether a playbook goes on in a folder of results, on this machine."""
-    with suppress(OSError), (folder / _PLAYING).open("rb") as stream:
+    with suppress(OSError), files.opened(folder / _PLAYING) as stream:
         return not taken(stream, fcntl.LOCK_EX)
     return False
 
