@@ -15,6 +15,7 @@ from rekindle.records import Complaint
 from rekindle.records.text import shortened
 
 from .base import COMPLAINT, Action, failed
+from .become import refuse_become
 
 CLEANUP_S = 30
 """For the removal of a task's files on the host, for which Ansible has no limit."""
@@ -164,6 +165,7 @@ def limited(action: ActionT) -> ActionT:
 
     def limited_run(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
+            refuse_become(self)
             self._low_level_execute_command = bounded(self._low_level_execute_command)
             result = without_facts(run(self, *args, **kwargs))
             return result if is_ours else {name: result[name] for name in result if name != COMPLAINT}
