@@ -75,11 +75,11 @@ def test_a_pass_that_asks_for_something_is_a_cause_and_another_is_not(tmp_path):
 
 
 def test_a_host_is_what_the_worst_of_its_required_rows_is():
-    failed = Row("h", "b", "FAIL", "x", replace(FAIL, required=False))
+    failed = Row("h", "b", "FAIL", Complaint("x"), replace(FAIL, required=False))
     assert standing([Row("h", "a", "PASS", None), failed]) == "PASS"
     assert standing([failed]) == "FAIL"
     assert standing([Row("h", "a", "RUNNING", None), Row("h", "b", "PASS", None)]) == "RUNNING"
-    assert standing([Row("h", "a", "LOST", "x"), Row("h", "b", "SKIPPED", "x")]) == "LOST"
+    assert standing([Row("h", "a", "LOST", None), Row("h", "b", "SKIPPED", None)]) == "LOST"
 
 
 def test_every_kind_has_its_place():
