@@ -17,7 +17,7 @@ class ActionModule(Action):
         """Check the host's variables; nothing is asked of the host."""
         stages = [role.rpartition(".")[2] for role in task_vars.get("ansible_play_role_names", ())]
         if mistakes := settings.of_host(task_vars, self._templar.template, places.repository(), stages):
-            raise Failed("\n".join(map(str, mistakes)))
+            raise Failed.joined(mistakes)
         host = task_vars["inventory_hostname"]
         started = lease.started(Path(args["results"]), host) or datetime.now(timezone.utc)
         ends = lease.deadline(args["lease_ends"], args["budget"], started)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rekindle import jobs
-from rekindle.actions.base import Action
+from rekindle.actions.base import Action, Failed
 from rekindle.host.places import JOBS
 from rekindle.jobs import lease
 from rekindle.records import Complaint, RecordError
@@ -36,12 +36,14 @@ class ActionModule(Action):
             elif verdict.required and verdict.verdict != "PASS":
                 message = f"{name} is {verdict.verdict}: {verdict.cause}"
                 complaints.append(Complaint(message, str(verdict.remedy)))
-        reasons = "\n".join(map(str, complaints))
-        return {"failed": bool(reasons), "msg": reasons or "Every required job passed."}
+        if complaints:
+            raise Failed.joined(complaints)
+        return {"msg": "Every required job passed."}
 
 
 def _foreseen(folder: Path) -> dict[str, Any]:
     host, plan = host_in(folder), plan_in(folder)
     left_s = lease.left_s(folder, datetime.now(timezone.utc))
-    reasons = jobs.stops(jobs.load_planned(JOBS, plan), host, plan, left_s)
-    return {"failed": bool(reasons), "msg": reasons or "Every required job could run."}
+    if reasons := jobs.stops(jobs.load_planned(JOBS, plan), host, plan, left_s):
+        raise Failed.joined(map(Failed.of, reasons))
+    return {"msg": "Every required job could run."}

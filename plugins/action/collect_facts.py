@@ -42,7 +42,7 @@ class ActionModule(Action):
         records.write(dest / folders.HOST_RECORD, host)
         lacks = hostfacts.unmet(host, gpus_required=args["gpus_required"], min_free_gb=args["min_free_gb"])
         if lacks:
-            raise Failed("\n".join(map(str, lacks)))
+            raise Failed.joined(lacks)
         return {"changed": False, "host": records.to_builtins(host), "warnings": warnings}
 
     def _nodes(
@@ -53,8 +53,8 @@ class ActionModule(Action):
         records.write(Path(args["dest"], folders.LOGIN_RECORD), login)
         warnings: list[str] = []
         if known := login.cluster:
-            if refused := "\n".join(map(str, cluster.refusals(known, wanted, login.host))):
-                raise Failed(refused)
+            if refused := list(cluster.refusals(known, wanted, login.host)):
+                raise Failed.joined(refused)
             warnings += cluster.warnings(known, wanted, login.host)
         there = nodes.Nodes(self._low_level_execute_command, login, args["root"], args["tmpdir"])
         given, host = there.given(wanted, place)

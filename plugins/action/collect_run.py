@@ -13,9 +13,9 @@ from rekindle import records
 from rekindle.actions import clock
 from rekindle.actions.asked import command_of
 from rekindle.actions.base import Action, Failed
-from rekindle.actions.limits import limited
+from rekindle.actions.limits import fetch, limited
 from rekindle.host import folders
-from rekindle.host.archive import TOTAL_LIMIT, ArchiveError, files_end_at
+from rekindle.host.archive import TOTAL_LIMIT, ArchiveError
 from rekindle.records import RecordError
 from rekindle.records.folders import left_in
 from rekindle.records.text import one_line
@@ -52,8 +52,7 @@ class ActionModule(Action):
         with tempfile.TemporaryDirectory() as folder:
             archive = Path(folder, "run.tar.gz")
             try:
-                with files_end_at(TOTAL_LIMIT):
-                    self._connection.fetch_file(packed, str(archive))
+                fetch(self._connection, packed, str(archive), TOTAL_LIMIT)
                 if part:
                     federated.keep_part(archive, dest, now)
                 else:
@@ -67,7 +66,7 @@ class ActionModule(Action):
                 complaint = str(error)
         self._low_level_execute_command(f"rm -f {shlex.quote(packed)}")
         if complaint:
-            raise Failed(complaint)
+            raise Failed.of(complaint)
         if left := _left(dest):
             Display().display(f"{task_vars['inventory_hostname']} {args['job']}: {left}")
         return {}

@@ -34,12 +34,9 @@ class ActionModule(Copy):
         plan, host = plan_in(Path(args["home"])), host_in(Path(args["home"]))
         wheelhouse = Path(args["wheelhouse"]) if args["wheelhouse"] else None
         for wanted in python.wanted(plan, host):
-            try:
-                brought = python.bring(
-                    wanted, wheelhouse, self._low_level_execute_command, self._connection.put_file
-                )
-            except records.RecordError as error:
-                return {"failed": True, "msg": str(error)}
+            brought = python.bring(
+                wanted, wheelhouse, self._low_level_execute_command, self._connection.put_file
+            )
             if brought:
                 Display().display(f"{host.host}: Python {wanted.version} was copied to {host.root}.")
         own = {name: Path(path).parent for name, path in plan.own.items()}

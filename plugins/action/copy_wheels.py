@@ -36,7 +36,8 @@ class ActionModule(Action):
                 continue
             missing = list(lacking(pins(spec["lock_text"], host.os.architecture), source))
             if missing:
-                fix = f"rekindle bundle {folder / folders.PLAN_RECORD} -o {args['wheelhouse']}"
+                plan = str(folder / folders.PLAN_RECORD)
+                fix = shlex.join(["rekindle", "bundle", plan, "-o", args["wheelhouse"]])
                 raise Failed(f"The wheelhouse lacks {spec['lock']}: {missing[0]}.", fix)
             brought += self._bring(source, target, there, f"{host.host} {spec['name']}")
         return {"changed": brought > 0}

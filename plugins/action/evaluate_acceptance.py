@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from rekindle import acceptance
-from rekindle.actions.base import Action
+from rekindle.actions.base import Action, Failed
 from rekindle.host import folders
-from rekindle.records import Complaint
 from rekindle.records.acceptance import JOBS
 from rekindle.records.folders import acceptance_in, plan_in, verdict_in
 
@@ -29,4 +28,4 @@ class ActionModule(Action):
             out = acceptance.failed_gpus(record)
             if args["gate"] == "gpu" and len(out) < len(record.gpus):
                 return {"msg": f"{len(out)} of {len(record.gpus)} GPUs failed, and jobs run on the others."}
-        return {"failed": True, "msg": str(Complaint(message, str(verdict.remedy)))}
+        raise Failed(message, str(verdict.remedy))

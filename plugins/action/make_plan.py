@@ -1,6 +1,5 @@
 """Action ``make_plan``: turns the host's host.json into its plan.json."""
 
-import hashlib
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from rekindle import capsule, locks, records
 from rekindle.actions.base import Action, Failed
 from rekindle.capsule import wheelhouse
 from rekindle.gpus.usable import usable_gpus
-from rekindle.host import folders
+from rekindle.host import files, folders
 from rekindle.host.places import JOBS
 from rekindle.jobs import checkout, environment_of, expand, foresee, lease, load_job, own_path, stops
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
@@ -55,7 +54,7 @@ class ActionModule(Action):
             nvflare=args["nvflare"],
             jobs=[job.name for job in loaded],
             made=records.timestamp(),
-            host_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+            host_sha256=files.sha256(path),
         )
         named = {**asked, **over_hosts}
         own = {job.name: str(file) for name, job in named.items() if (file := own_path(name))}
@@ -72,11 +71,11 @@ class ActionModule(Action):
             records.write(path.parents[1] / folders.FEDERATIONS / folders.PLAN_RECORD, joint)
         refusals = [entry.refusal for entry in plan.environments if entry.refusal]
         if not any(entry.build for entry in plan.environments):
-            raise Failed("\n".join(refusals))
+            raise Failed.joined(map(Failed.of, refusals))
         if args["wheelhouse"]:
             wheelhouse.require_files(path.parent, plan, host, Path(args["wheelhouse"]), kept)
         if self._task.check_mode and args["last"]:
             left_s = lease.left_s(path.parent, datetime.now(timezone.utc))
             if reasons := stops(loaded, host, plan, left_s):
-                raise Failed(reasons)
+                raise Failed.joined(map(Failed.of, reasons))
         return {"warnings": [*refusals, *(text for entry in plan.environments for text in entry.warnings)]}

@@ -10,7 +10,8 @@ from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.host import folders
 from rekindle.hostfacts.nodes import of_node
-from rekindle.records import RecordError
+from rekindle.records import Complaint, RecordError
+from rekindle.records.complaint import quoted
 from rekindle.records.folders import host_in
 from rekindle.records.text import one_line
 
@@ -40,7 +41,8 @@ class ActionModule(Action):
             fix = "see that its environment runs on its nodes, and whether sinfo has a free one."
         answer = ask(self._low_level_execute_command, host, command, 10_000, fix)
         if "message" in answer:
-            raise Failed(one_line(str(answer["message"])), one_line(str(answer.get("fix", ""))))
+            says = one_line(str(Complaint(str(answer["message"]), str(answer.get("fix", "")))))
+            raise Failed(quoted(says), "correct what it names, and run the play again.")
         if args["do"] == "probe":
             mine = {"host": host, "address": args["address"], "port": args["port"], "at": records.timestamp()}
             try:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from rekindle.actions.base import Action, Failed
-from rekindle.actions.limits import limited
-from rekindle.host.archive import TOTAL_LIMIT, ArchiveError, files_end_at, unpack
+from rekindle.actions.limits import fetch, limited
+from rekindle.host.archive import TOTAL_LIMIT, ArchiveError, unpack
 from rekindle.hostfacts import FactsError, interpreter, system
 from rekindle.hostfacts.frames import ask
 from rekindle.retire import lastcopy
@@ -42,7 +42,7 @@ class ActionModule(Action):
                 lastcopy.note_removed(host, home)
             return answer
         except ArchiveError as error:
-            raise Failed(str(error)) from None
+            raise Failed.of(str(error)) from None
 
     def _python(self, root: str) -> str | None:
         """Return a Python on the host, without need of a record here; None if the host does not answer."""
@@ -55,10 +55,10 @@ class ActionModule(Action):
     def _copy(self, packed: lastcopy.Packed, host: str, home: Path) -> None:
         """Fetch each part and check it; the archives on the host are removed in any case."""
         try:
-            with tempfile.TemporaryDirectory() as folder, files_end_at(TOTAL_LIMIT):
+            with tempfile.TemporaryDirectory() as folder:
                 for part in packed.parts:
                     archive = Path(folder, part.archive)
-                    self._connection.fetch_file(f"{packed.place}/{part.archive}", str(archive))
+                    fetch(self._connection, f"{packed.place}/{part.archive}", str(archive), TOTAL_LIMIT)
                     unpack(archive, home / "retired" / part.name)
                     lastcopy.check(part, home / "retired" / part.name)
             lastcopy.keep(packed, host, home)

@@ -19,6 +19,7 @@ from rekindle.host import folders
 from rekindle.hostfacts import frames
 from rekindle.jobs import lease
 from rekindle.records import Progress, RecordError, Seen, decode, timestamp, write
+from rekindle.records.complaint import quoted
 from rekindle.records.text import one_line
 
 _START_S = 300
@@ -62,7 +63,7 @@ class ActionModule(Action):
                     shown = progress.message
                     _show(task_vars["inventory_hostname"], args, progress)
                 if progress.state == "failed":
-                    raise Failed(one_line(progress.message))
+                    raise Failed(quoted(one_line(progress.message)))
                 if progress.state == "ended" or (runs and progress.state == "running"):
                     if runs and fresh and progress.state == "ended":
                         raise Failed(f"{what} ended before it began at the other hosts: {one_line(shown)}")

@@ -62,13 +62,15 @@ _find_rekindle()
 
 from rekindle import records, settings
 from rekindle.actions import live, on_end
+from rekindle.actions.address import address_of
 from rekindle.actions.output import clean_display, failure, part
 from rekindle.host import folders, places
 from rekindle.report.check import check_text
-from rekindle.report.reports import summary, write_reports
+from rekindle.report.reports import REPORTS, summary, write_reports
 from rekindle.report.table import draws
 from rekindle.results import journal, sealing
 from rekindle.results.check import check
+from rekindle.results.host_keys import host_key
 
 DOCUMENTATION = """
 name: rekindle
@@ -79,8 +81,7 @@ description: Works on the playbooks of this repository, and on any other from it
 
 _ENTRIES = {_REPOSITORY / name for name in ("site.yml", "federate.yml", "retire.yml")}
 _REPORT, _FEDERATE = "report", "federate"
-_TAKEN = {".", "..", "payload", folders.PLAY_RECORD, folders.RESULTS_SEAL, folders.FEDERATIONS}
-_TAKEN |= {"report.html", "results.json", "junit.xml", "metrics.prom"}
+_TAKEN = {".", "..", "payload", folders.PLAY_RECORD, folders.RESULTS_SEAL, folders.FEDERATIONS, *REPORTS}
 
 
 def _reports_errors(method: Callable[..., None]) -> Callable[..., None]:
@@ -122,7 +123,7 @@ class CallbackModule(CallbackBase):
         self._reached: set[str] = set()
         self._began = datetime.now(timezone.utc)
         self._left: set[str] = set()
-        self._failed_items: dict[tuple[str, str], str] = {}
+        self._failed_items: dict[tuple[str, str], records.Complaint] = {}
         """Why the first item of a loop failed, by host and task."""
         self._checks = bool(context.CLIARGS.get("check"))
         self._playing: BinaryIO | None = None
@@ -231,14 +232,14 @@ class CallbackModule(CallbackBase):
         """Show an interrupted user where results are, and what continues."""
         if self._playing:
             self._end()
-            goes_on = "Jobs that have started continue on their hosts, and the same command follows them."
-            goes_on = "The same command retires what is left." if "retire" in self._reached else goes_on
+            follows = "Jobs that have started continue on their hosts, and the same command follows them."
+            goes_on = "The same command retires what is left." if "retire" in self._reached else follows
             self._display.display(f"\nInterrupted. Results so far: {self._folder}\n{goes_on}")
 
     def v2_runner_item_on_failed(self, result: Any) -> None:
         """Keep why an item of a loop failed, which ansible-core 2.21 leaves out of the loop's own result."""
-        host, task, item = (part(result, name) for name in ("host", "task", "result"))
-        self._failed_items.setdefault((host.get_name(), task._uuid), failure(item))
+        of, task, item = (part(result, name) for name in ("host", "task", "result"))
+        self._failed_items.setdefault((of.get_name(), task._uuid), failure(task.action, item))
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         """Note why a host left."""
@@ -257,11 +258,13 @@ class CallbackModule(CallbackBase):
             return
         host = of.get_name()
         self._left.add(host)
-        message = self._failed_items.pop((host, task._uuid), None) or failure(answer)
-        journal.note_left(self._folder, host, stage, state, message, checks=self._checks)
-        if self._view:
-            line = f"{host} {state} at {stage}: {records.text.one_line(message)}"
-            self._display.display(line, color="red", stderr=True)  # above the view
+        why = self._failed_items.pop((host, task._uuid), None) or failure(task.action, answer)
+        if state == "unreachable":
+            why = host_key(why.message, *address_of(self._play, of)) or why
+        journal.note_left(self._folder, host, stage, state, why, checks=self._checks)
+        if self._view:  # which this is above
+            line = f"{host} {state} at {stage}: {records.text.one_line(str(why))}"
+            self._display.display(line, color="red", stderr=True)
 
     @_reports_errors
     def v2_playbook_on_stats(self, stats: Any) -> None:

@@ -78,6 +78,6 @@ def test_a_clock_that_is_an_hour_off_is_refused_before_anything_starts(proven, m
     assert done.status != 0, done.output
     for host, off in (("one", "ahead of"), ("two", "behind")):
         assert re.match(rf"This site's clock is 3[56]\d\d s {off} the server's;", rows[host]["cause"]), rows
-        assert " Fix: set both clocks, for example by NTP" in rows[host]["cause"]
+        assert " Its advice: set both clocks, for example by NTP" in rows[host]["cause"]
     assert rows["federations"]["verdict"] == "SKIPPED", rows["federations"]
     assert "Start pt_ddp" not in done.output

@@ -100,7 +100,7 @@ def test_a_host_that_left_at_a_role_of_ours_has_the_cause_in_the_table(own):
     assert outcome.stage == "preflight"
     rows = {row["host"]: row for row in json.loads((results / "results.json").read_text())["rows"]}
     assert set(rows) == {"first", "second", "full"}
-    assert rows["full"]["cause"] == outcome.message
+    assert rows["full"]["cause"] == str(outcome.complaint)
     assert printed.rstrip().endswith("/report.html")
     assert (results / "report.html").exists()
 

@@ -118,9 +118,7 @@ def test_credentials_of_an_index_are_in_no_output_and_no_record(tmp_path):
         done = play(f"playbooks/{stage}.yml", inventory, tmp_path / "r", "-vvv", **environ)
         assert CANARY not in done.output
     assert done.status != 0
-    assert re.search(
-        r"uv pip sync .* failed: .*127\.0\.0\.1:1/p/\S*\?\*{4}.* Fix:", _causes(done.results)["h"]
-    )
+    assert re.search(r"uv pip sync .* failed: .*127\.0\.0\.1:1/\S*\?\*{4}.* Fix:", _causes(done.results)["h"])
     assert leaks(tmp_path / "r") == []
     assert leaks(tmp_path / "root" / "logs") == []
 

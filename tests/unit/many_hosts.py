@@ -16,7 +16,7 @@ from report_folders import HOST, PLAN, RECORDINGS, fill
 
 from rekindle.doctor.catalogue import catalogue
 from rekindle.judge import judge
-from rekindle.records import Outcome, write
+from rekindle.records import Complaint, Outcome, write
 
 RUNS = [
     RECORDINGS / "runs" / name
@@ -74,7 +74,8 @@ def many_hosts(folder: Path, count: int) -> Path:
 
 
 def _leave(home, stage, state, message):
-    left = Outcome(host=home.name, stage=stage, state=state, message=message.format(home.name))
+    why = Complaint.of(message.format(home.name))
+    left = Outcome(host=home.name, stage=stage, state=state, message=why.message, fix=why.fix)
     write(home / "outcome.json", left)
 
 

@@ -7,6 +7,7 @@ import msgspec
 from rekindle.records import (
     Build,
     ClaimResult,
+    Complaint,
     Device,
     Engine,
     FailedProbe,
@@ -165,9 +166,10 @@ def add_host(  # noqa: PLR0913 - each record of a host can be left out
     if verdict:
         write(folder / name / verdict.job / "verdict.json", msgspec.structs.replace(verdict, host=name))
     if left:
+        why = Complaint.of(left)
         write(
             folder / name / "outcome.json",
-            Outcome(host=name, stage="validate", state=state, message=left),
+            Outcome(host=name, stage="validate", state=state, message=why.message, fix=why.fix),
         )
 
 

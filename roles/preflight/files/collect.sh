@@ -132,9 +132,12 @@ containers() { # what gives containers GPUs, and this user's subordinate ids
         getsubids "$(id -un)" >/dev/null 2>&1 || echo 'no subuids'
 }
 
-masked() { # files, or what comes in, without what URLs and proxies carry before an @ or after a ?
-    sed -E -e 's#://[^[:space:]]*@#://****@#g' -e 's#[^[:space:]/:=@]+:[^[:space:]/@][^[:space:]]*@#****@#g' \
-        -e 's#(://[^[:space:]?]*[?])[^[:space:]]+#\1****#g' -- "$@"
+masked() { # files, or what comes in, as masked() of environments/indexes.py leaves them
+    blank='[[:space:]]' plain='[^[:space:]/:=@]' password='([^[:space:]@/0-9][^@]*|[0-9]+[^[:space:]@/0-9][^@]*)'
+    sed -E -e 's#://[^[:space:]]*@#://****@#g' -e "s#$plain+:[^[:space:]/@][^[:space:]]*@#****@#g" \
+        -e "s#(://)?([*]{4}@[^[:space:]/:@]*|$plain+:$password)$blank[^@:/]*@#\1****@#g" \
+        -e 's#(://[^[:space:]?]*[?])[^[:space:]]+#\1****#g' \
+        -e 's#(://[^[:space:]/]+/)[^[:space:]?]*/([^[:space:]/?])#\1****/\2#g' -- "$@"
 }
 
 pip_variables() {

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from rekindle.gpus import xids
 from rekindle.records import AcceptanceRecord, Measurement
-from rekindle.records.base import shortened
+from rekindle.records.text import shortened
 
 from .catalogue import Measure, comparable, measures, norm_of, possible
 from .compare import Stray, cover, stray

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from rekindle.records import AcceptanceRecord, Measurement
-from rekindle.records.base import shortened
+from rekindle.records.text import shortened
 
 from .catalogue import remedy
 from .compare import cover

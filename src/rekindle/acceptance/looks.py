@@ -6,7 +6,8 @@ from typing import Literal, NamedTuple
 
 from rekindle.records import AcceptanceRecord, Measurement, RecordError
 from rekindle.records.acceptance import GpuUse
-from rekindle.records.base import convert, shortened
+from rekindle.records.base import convert
+from rekindle.records.text import shortened
 
 from .catalogue import measures
 from .evaluate import evaluated

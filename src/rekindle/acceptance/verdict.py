@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rekindle.records import AcceptanceRecord, Measurement
-from rekindle.records.base import shortened
+from rekindle.records.text import shortened
 
 from .catalogue import Fault, Measure, measures, norm_of, possible, remedy
 from .evaluate import NOTE, beside, gpu_label, reading, rounded

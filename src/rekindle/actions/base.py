@@ -8,9 +8,18 @@ from ansible.plugins.action import ActionBase
 from rekindle.host import places
 from rekindle.records import Complaint
 
+COMPLAINT = "complaint"
+"""The field of a task's result with a failure of ours; ``msg`` has both parts as one text, for people."""
+
 
 class Failed(Complaint):
     """A failure of a task."""
+
+
+def failed(complaint: Complaint) -> dict[str, Any]:
+    """Return the fields of a failed task's result."""
+    both = {"message": complaint.message, "fix": complaint.fix}
+    return {"failed": True, "msg": str(complaint), COMPLAINT: both}
 
 
 def documented_options(action: str) -> dict[str, dict[str, Any]]:
@@ -38,9 +47,10 @@ class Action(ActionBase):
         result = super().run(tmp, task_vars)
         _, args = self.validate_argument_spec(self.OPTIONS)
         try:
-            return {**result, **self.act(args, task_vars or {})}
+            answer = self.act(args, task_vars or {})
+            return {**result, **{name: value for name, value in answer.items() if name != COMPLAINT}}
         except Complaint as error:
-            return {**result, "failed": True, "msg": str(error)}
+            return {**result, **failed(error)}
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Do the work, and return the fields of the task's result.

@@ -1,21 +1,111 @@
 """Limits for actions that connect to a host: nothing waits forever, or leaves an ssh behind."""
 
+import functools
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, TypeVar
 
 import psutil
+from ansible.errors import AnsibleConnectionFailure
+
+from rekindle.host.archive import files_end_at
+from rekindle.records import Complaint
+from rekindle.records.text import shortened
+
+from .base import COMPLAINT, Action, failed
+from .become import refuse_become
 
 CLEANUP_S = 30
 """For the removal of a task's files on the host, for which Ansible has no limit."""
+
+_ANSWER = 16 << 20
+"""Bytes of one answer of a host; the longest of ours, a machine's facts, has half a megabyte."""
+_ROOM = 112 << 20
+"""Of memory beside it: Ansible joins what it reads, and this process goes on to load its own code."""
+_LOOK_S = 0.05
 
 ActionT = TypeVar("ActionT", bound=type[Any])
 
 
 class _Rung(BaseException):
     """The time is over; no ``except Exception`` must catch it."""
+
+
+class _Full(BaseException):
+    """So is the room."""
+
+
+class Flood(Complaint):
+    """A host sends more than it has reason to."""
+
+    def __init__(self, most: int) -> None:
+        """Take the bytes that it may send."""
+        message = f"The host sends more than {most >> 20} MiB as one answer."
+        super().__init__(message, "do not trust that host.")
+
+
+@contextmanager
+def heard(most: int) -> Iterator[None]:
+    """Limit what the block keeps in memory of what a host sends, in the main thread.
+
+    Ansible keeps all of it, and takes processor time as it does: by that it is looked at. At the limit the
+    processes that the block started end.
+
+    Raises:
+        Flood: it sends more than ``most`` bytes, and all of that took a few times as much.
+    """
+    process = psutil.Process()
+    before = process.memory_info().rss
+
+    def look(number: int, frame: FrameType | None) -> None:
+        if process.memory_info().rss - before > most + _ROOM:
+            raise _Full
+
+    handler = signal.signal(signal.SIGPROF, look)
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_PROF, _LOOK_S, _LOOK_S)
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+    except _Full:
+        end_children()
+        raise Flood(most) from None
+    finally:
+        signal.signal(signal.SIGPROF, handler)
+
+
+def bounded(execute: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """Return what runs a command on a host, but ends one whose answer is longer than any of ours.
+
+    What ssh says of a connection that failed is cut, as the host may have written it.
+    """
+
+    @functools.wraps(execute)
+    def run(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        try:
+            with heard(_ANSWER):
+                answer = execute(*args, **kwargs)
+        except AnsibleConnectionFailure as error:
+            raise AnsibleConnectionFailure(shortened(str(error))) from None
+        if sum(len(str(answer.get(stream, ""))) for stream in ("stdout", "stderr")) > _ANSWER:
+            raise Flood(_ANSWER)
+        return answer
+
+    return run
+
+
+def fetch(connection: Any, there: str, here: str, most: int) -> None:
+    """Fetch a file of at most ``most`` bytes from a host.
+
+    Raises:
+        AnsibleError: it cannot be fetched, or is larger.
+        Flood: likewise, of a host without sftp, which sends it as an answer.
+    """
+    with files_end_at(most), heard(2 * most):
+        connection.fetch_file(there, here)
 
 
 @contextmanager
@@ -71,11 +161,16 @@ def limited(action: ActionT) -> ActionT:
 
     Ansible raises it in ``run``, leaves ssh behind, and then removes files on the same host without a limit.
     """
-    run, cleanup = action.run, action.cleanup
+    run, cleanup, is_ours = action.run, action.cleanup, issubclass(action, Action)
 
     def limited_run(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            return without_facts(run(self, *args, **kwargs))
+            refuse_become(self)
+            self._low_level_execute_command = bounded(self._low_level_execute_command)
+            result = without_facts(run(self, *args, **kwargs))
+            return result if is_ours else {name: result[name] for name in result if name != COMPLAINT}
+        except Complaint as error:
+            return failed(error)
         except BaseException as error:
             if not isinstance(error, Exception):  # as the timeout is not one
                 end_children()

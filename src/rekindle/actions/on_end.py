@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from rekindle.host import files
 from rekindle.records import Complaint
 from rekindle.records.text import one_line
 
@@ -21,7 +22,7 @@ def notify(command: list[str], results: Path) -> str | None:
     file = results / "results.json"
     environ = {**os.environ, "REKINDLE_RESULTS": str(results)}
     try:
-        with file.open("rb") as stream, tempfile.TemporaryFile() as output:
+        with files.opened(file) as stream, tempfile.TemporaryFile() as output:
             ended = subprocess.run(
                 command, stdin=stream, stdout=output, stderr=output, env=environ, timeout=LIMIT_S, check=False
             )

@@ -6,7 +6,13 @@ from typing import Any
 
 from ansible.utils.display import Display
 
-from rekindle.records.text import for_terminal
+from rekindle.records import Complaint
+from rekindle.records.text import for_terminal, shortened
+
+from .base import COMPLAINT
+
+_OURS = "rekindle.flare."
+"""Begins the full name of each of our actions, which no host can put into `COMPLAINT`."""
 
 
 def clean_display() -> None:
@@ -25,11 +31,14 @@ def part(result: Any, name: str) -> Any:
     return getattr(result, name if hasattr(result, name) else f"_{name}")
 
 
-def failure(result: dict[str, Any]) -> str:
-    """Return why a task failed."""
+def failure(action: str, result: dict[str, Any]) -> Complaint:
+    """Return why a task failed; there is a fix in it only if the ``action`` is ours, and not a host's."""
+    ours = result.get(COMPLAINT) if action.startswith(_OURS) else None
+    if ours:
+        return Complaint(str(ours["message"]), str(ours["fix"]))
     message = str(result.get("msg") or result.get("censored") or "")
     if result.get("rc"):  # a command's own words are better than Ansible's
         message = str(result.get("stderr") or result.get("stdout") or message)
     if result.get("module_stderr"):
         message = f"{message}: {result['module_stderr']}"
-    return message.removeprefix("Task failed: ")
+    return Complaint(shortened(message.removeprefix("Task failed: ")))

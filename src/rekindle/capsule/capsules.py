@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from rekindle import locks, records
 from rekindle.environments import Specification
-from rekindle.host import folders
+from rekindle.host import files, folders
 from rekindle.records import Environment, EnvRecord, HostRecord, PlannedEnvironment, PlanRecord, RecordError
 from rekindle.records.folders import env_in
 from rekindle.results import state
@@ -33,7 +33,7 @@ def lock_text(name: str, sha256: str, capsule: Path | None) -> str:
     """
     kept = capsule / "locks" / name if capsule else None
     if kept is not None and kept.is_file():
-        content = kept.read_bytes()
+        content = files.content(kept)
         if hashlib.sha256(content).hexdigest() == sha256:
             return _pins_alone(name, content)
     if locks.sha256(name) == sha256:

@@ -7,6 +7,7 @@ Files that two locks share are hard links. Intact files are not fetched again.
 """
 
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -90,7 +91,7 @@ def require_files(
             raise RecordError(
                 f"rekindle_wheelhouse is {str(wheelhouse)!r}, which has {have} of the {wanted} files of "
                 f"{spec['lock']}.",
-                f"rekindle bundle {home / folders.PLAN_RECORD} -o {wheelhouse}",
+                shlex.join(["rekindle", "bundle", f"{home / folders.PLAN_RECORD}", "-o", f"{wheelhouse}"]),
             )
 
 

@@ -1,6 +1,5 @@
 """``rekindle plan HOST.json…``: plans on any machine, from host records alone."""
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +10,7 @@ import typer
 from msgspec.structs import replace
 
 from rekindle.gpus.usable import losses, trace, with_driver
-from rekindle.host import folders
+from rekindle.host import files, folders
 from rekindle.records import HostRecord, PlannedEnvironment, PlanRecord, read, timestamp
 from rekindle.records.plan import FRAMEWORKS, Framework
 from rekindle.records.text import printed
@@ -130,7 +129,7 @@ def _apart(host_records: list[tuple[Path, HostRecord]]) -> list[tuple[Path, Host
 def _plan(
     path: Path, host: HostRecord, wanted: tuple[Framework, ...], required: bool, pins: Mapping[str, str] = {}
 ) -> PlanRecord:
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    digest = files.sha256(path.resolve())
     return solve(host, wanted, gpus_required=required, pins=pins, made=timestamp(), host_sha256=digest)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from rekindle.host import folders
 from rekindle.judge import judge
-from rekindle.records import PlaybookRecord
+from rekindle.records import Complaint, PlaybookRecord
 from rekindle.report.data import ResultsData, data
 from rekindle.report.reports import summary, write_reports
 from rekindle.results import sealing
@@ -37,7 +37,8 @@ def run(folder: Folder, json: Json = False) -> Answer:
         results, base, note = _alone(folder, host), None, _RECORDED.format(folder)
     else:
         verdict = judge(folder)
-        row = Row(verdict.host, verdict.job, verdict.verdict, verdict.cause, verdict, home=folder)
+        why = Complaint(verdict.cause) if verdict.cause else None
+        row = Row(verdict.host, verdict.job, verdict.verdict, why, verdict, home=folder)
         alone = HostResults(verdict.host, None, None, None, (row,))
         results, base, note = _alone(folder, alone), None, ""
     return answer(standing(results), summary(results, base, note), data(results), json)

@@ -12,6 +12,7 @@ from rekindle.records import Complaint
 from rekindle.records.text import few, printed
 from rekindle.report.runs import RunsData, runs_data, runs_text
 from rekindle.report.table import terminal
+from rekindle.results.links import real_runs
 from rekindle.results.pruning import removable
 
 from .folders import Runs, gathered
@@ -42,17 +43,20 @@ def run(
     if prune is None:
         listed = runs_data(found.values(), unread)
         return answer(OK, runs_text(listed, *terminal()), listed, json)
-    gone = removable(found, prune)
+    may_go = removable(found, prune)
+    gone = real_runs(folders, may_go)
+    linked = [f"{printed(str(path))} is kept: a link leads to it." for path in may_go if path not in gone]
     what = f"{len(gone)} of {len(found)} runs: {few([printed(str(path)) for path in gone])}"
     if gone and not yes and not _agreed(f"Remove {what}?"):
-        return Answer(OK, "Nothing was removed.")
+        return Answer(OK, "\n".join(["Nothing was removed.", *linked]))
     for path in gone:
         (path / names.PLAY_RECORD).unlink()  # what is left of an interrupted removal is no run
         own.remove(path)
     removed = set(gone)
     listed = runs_data((of for path, of in found.items() if path not in removed), unread)
     listed.removed = [str(path) for path in gone]
-    return answer(OK, f"Removed {what}." if gone else "No run may go.", listed, json)
+    text = "\n".join([f"Removed {what}." if gone else "No run may go.", *linked])
+    return answer(OK, text, listed, json)
 
 
 def _agreed(question: str) -> bool:

@@ -1,12 +1,14 @@
 """``rekindle verify RESULTS``: whether a results folder and its runs are as they were sealed."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
 
+from rekindle.host import files
 from rekindle.host.folders import EARLIER, RESULTS_SEAL, SPEC, VERDICT
 from rekindle.records import PlacedRecord, RecordError
 from rekindle.records.base import read_valid
@@ -18,6 +20,7 @@ from rekindle.results.received import seal_of, why_absent
 from .folders import is_results
 from .verb import FAILED, OK, Answer, Json, Verb, answer
 
+_KEY_LIMIT = 1 << 16
 _OF_RUNS = (".placed.json", ".seal.json", ".pem", ".zip")
 """Endings of the files of runs outside of the runs' folders."""
 
@@ -104,7 +107,7 @@ def _verified(folder: Path, keys: list[bytes]) -> Verified:
     verified = Verified(host.name, folder.relative_to(host).as_posix())
     name = f"{verified.host}/{verified.job}"
     try:
-        statement = seal.opened(seal_of(folder).read_bytes(), keys)
+        statement = seal.opened(files.content(seal_of(folder)), keys)
         sealed = statement.predicate
         if (sealed.host, sealed.job) != (host.name, job):
             raise seal.SealError(f"is that of {sealed.host}/{sealed.job}")
@@ -136,9 +139,12 @@ def _verified(folder: Path, keys: list[bytes]) -> Verified:
 
 def _verify_folder(results: Path, keys: list[bytes], verification: Verification) -> None:
     try:
-        statement = seal.opened((results / RESULTS_SEAL).read_bytes(), keys, seal.ResultsStatement)
+        statement = seal.opened(files.content(results / RESULTS_SEAL), keys, seal.ResultsStatement)
     except seal.SealError as error:
         verification.differs.append(f"{results}: its seal {error}.")
+        return
+    except files.UnfitError as error:
+        verification.differs.append(f"{results}: its seal cannot be read: {error.strerror}.")
         return
     except FileNotFoundError:
         more = any(not name.endswith(_OF_RUNS) for name in sealing.found(results))
@@ -182,13 +188,15 @@ def _folders(results: Path) -> Iterator[Path]:
 
 def _beside(folder: Path) -> Iterator[bytes]:
     for path in folder.parent.glob("*.pem"):
-        content = path.read_bytes()
-        if seal.is_key(content):
-            yield content
+        with suppress(OSError):
+            if seal.is_key(content := files.content(path, _KEY_LIMIT)):
+                yield content
 
 
 def _read_key(path: Path) -> bytes:
-    content = path.read_bytes() if path.is_file() else b""
+    content = b""
+    with suppress(OSError):
+        content = files.content(path.resolve(), _KEY_LIMIT)
     if not seal.is_key(content):
         raise RecordError(f"{path} is not a public key.", "name the .pem that lies beside a seal.")
     return content

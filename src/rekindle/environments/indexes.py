@@ -14,8 +14,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-_LONGEST = 1_000
-"""Characters of a URL; searching a longer word takes the square of its length."""
+_PORT = re.compile(r"\d{1,5}(?:/|\Z)")
 _VARIABLES = {
     "index-url": ("UV_DEFAULT_INDEX", None),
     "extra-index-url": ("UV_INDEX", " "),
@@ -72,16 +71,55 @@ def pip_settings(texts: Iterable[str], environ: Mapping[str, str]) -> dict[str, 
 
 
 def masked(text: str) -> str:
-    """Mask credentials in URLs and proxies (before an @ or after a ?), and words that are too long."""
-    return re.sub(r"\S+", lambda word: _masked(word[0]), text)
+    """Mask credentials in URLs and proxies: what is before an @, after a ?, and a path but for its last part.
+
+    An index may have its token anywhere in the path; that of a ``file://`` stays. A password may have spaces.
+    """
+    return "".join(map(_masked_line, text.splitlines(keepends=True)))
 
 
-def _masked(word: str) -> str:
-    if len(word) > _LONGEST:
-        return "****"
-    word = re.sub(r"://\S*@", "://****@", word)
-    word = re.sub(r"[^\s/:=@'\"`]+:[^\s/@]\S*@", "****@", word)
-    return re.sub(r"(://[^\s?]*\?)[^\s)'\"`]+", r"\1****", word)
+def _masked_line(line: str) -> str:
+    parts: list[str] = []
+    user: int | None = None
+    """The part in which a user begins whose password may go on."""
+    for part in re.split(r"(\s+)", line):
+        before, at, host = part.rpartition("@")
+        prefix = _before_user(before if at else part)
+        if at and user is not None and "://" not in before and (":" not in before or "@" not in parts[user]):
+            kept = parts[user][: len(_before_user(parts[user]))]
+            parts[user:] = [f"{kept}****@{host}"]
+        elif at and ("://" in before or ":" in before[len(prefix) :]):
+            user = len(parts)
+            parts.append(f"{prefix}****@{host}")
+        else:
+            name, colon, password = part[len(prefix) :].partition(":")
+            if colon and name and "/" not in name and password and not _PORT.match(password):
+                user = len(parts)
+            elif "://" in part:
+                user = None
+            parts.append(part)
+    return "".join(map(_without_path, parts))
+
+
+def _before_user(word: str) -> str:
+    """Return what of a word comes before a user's name, if it has one."""
+    scheme, separator, _ = word.partition("://")
+    if separator:
+        return scheme + separator
+    name = word.partition(":")[0]
+    return name[: max(map(name.rfind, "='\"`/(")) + 1]
+
+
+def _without_path(word: str) -> str:
+    """Mask a URL's path but for its last part, and its query."""
+    scheme, separator, rest = word.partition("://")
+    rest, query, _ = rest.partition("?")
+    host, slash, path = rest.partition("/")
+    first, *more = path.rstrip("/").rsplit("/", 1)
+    if host and more:
+        path = path[len(first) :].removeprefix("/")
+        path = f"****/{path}"
+    return f"{scheme}{separator}{host}{slash}{path}{query and '?****'}" if separator else word
 
 
 def _option(name: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from rekindle.host.files import sha256
+from rekindle.host.files import ANY, sha256
 
 _PIN = re.compile(
     r"^(?P<name>[\w.-]+)==(?P<version>[^\s;]+)(?: ; platform_machine == '(?P<machine>\w+)')?"
@@ -39,7 +39,7 @@ def pins(lock: str, architecture: str) -> list[Pin]:
 
 def digests(folder: Path) -> dict[str, Path]:
     """Return the files in ``folder`` by the SHA-256 of their content."""
-    return {sha256(path.resolve()): path for path in sorted(folder.glob("*")) if path.is_file()}
+    return {sha256(path.resolve(), ANY): path for path in sorted(folder.glob("*")) if path.is_file()}
 
 
 def lacking(wanted: list[Pin], folder: Path) -> Iterator[str]:

@@ -59,7 +59,7 @@ class Member:
             found = sorted(path for path in self._path.rglob("*") if path.is_file() and not path.is_symlink())
             return {path.relative_to(self._path).as_posix(): path.lstat().st_size for path in found}
         try:
-            with zipfile.ZipFile(self._path) as archive:
+            with files.opened(self._path) as packed, zipfile.ZipFile(packed) as archive:
                 return {entry.filename: entry.file_size for entry in archive.infolist() if not entry.is_dir()}
         except (OSError, zipfile.BadZipFile):
             return {}
@@ -78,8 +78,9 @@ class Member:
         try:
             if not self._archived:
                 return files.content(self._path / name)
-            with zipfile.ZipFile(self._path) as archive, archive.open(name) as stream:
-                found = stream.read(files.LIMIT + 1)
+            with files.opened(self._path) as packed, zipfile.ZipFile(packed) as archive:
+                with archive.open(name) as stream:
+                    found = stream.read(files.LIMIT + 1)
                 return found if len(found) <= files.LIMIT else None
         except (OSError, KeyError, zipfile.BadZipFile, zlib.error, EOFError):
             return None

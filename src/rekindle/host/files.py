@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 LIMIT = 64 << 20
 """Bytes of one file that are read at once."""
+HASHED = 4 * LIMIT
+"""Bytes of a file in results of which a digest is made: no run, record or report has as many."""
+ANY = 1 << 60
+"""For files of this machine's own, such as wheels and models."""
 MOST = 1000
 """Files of one kind in a folder that are read."""
 _BLOCK = 1 << 20
@@ -92,17 +96,21 @@ class Tail:
         return complete.splitlines()
 
 
-def sha256(path: str | Path) -> str:
-    """Return the SHA-256 of the regular file at ``path``, read in parts as it may have gigabytes.
+def sha256(path: str | Path, limit: int = HASHED) -> str:
+    """Return the SHA-256 of the regular file at ``path``, read in parts.
 
     Raises:
-        OSError: it is no regular file, or cannot be read.
+        UnfitError: it is no regular file, or has more than ``limit`` bytes, also if most are a hole.
+        OSError: it cannot be read.
     """
     import hashlib  # noqa: PLC0415 - no poll needs it
 
     digest = hashlib.sha256()
     with opened(path) as stream:
-        for _ in range(os.fstat(stream.fileno()).st_size // _BLOCK + 1):  # ends for a file that grows
+        size = os.fstat(stream.fileno()).st_size
+        if size > limit:
+            raise UnfitError(errno.EFBIG, f"it has more than {limit} bytes", str(path))
+        for _ in range(size // _BLOCK + 1):  # ends for a file that grows
             digest.update(stream.read(_BLOCK))
     return digest.hexdigest()
 

@@ -27,6 +27,21 @@ ALLOWED = {
     "SLURM_* SLURMD_NODENAME": "what a scheduler gave the host's user, and where",
 }
 
+TELEMETRY_OFF = {
+    "DO_NOT_TRACK": "1",  # several; https://consoledonottrack.com
+    "DISABLE_TELEMETRY": "1",  # Hugging Face
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "GRADIO_ANALYTICS_ENABLED": "False",
+    "FLWR_TELEMETRY_ENABLED": "0",  # Flower
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "WANDB_ERROR_REPORTING": "false",
+    "VLLM_NO_USAGE_STATS": "1",
+    "ANONYMIZED_TELEMETRY": "False",  # Chroma, and what uses PostHog
+    "SCARF_NO_ANALYTICS": "true",
+}
+"""What keeps libraries of jobs from reporting their use, whatever the host's user has set."""
+
 _INSTALLERS = "PIP_* UV_* NETRC http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY"
 
 _SECRET = re.compile(
@@ -34,7 +49,7 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 """In names that match a prefix."""
-_CREDENTIALS = re.compile(r"://[^\s/]*@|^[^\s/:@]+:[^\s/@]*@|://\S*\?")
+_CREDENTIALS = re.compile(r"://(?:(?!://)[^@?])*[@?]|^[^\s/:@]+:[^/@]*@")
 """In a URL or a proxy: before an @ or after a ?."""
 
 
@@ -50,13 +65,16 @@ _NAMES, _BEGINNINGS = _patterns(" ".join(ALLOWED))
 
 
 def for_jobs(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return what a job, its supervisor or a probe gets of ``environ``: allowed names without credentials."""
-    return {
+    """Return what a job, its supervisor or a probe gets: of ``environ`` names that are allowed, without
+    credentials, and `TELEMETRY_OFF`.
+    """
+    allowed = {
         name: value
         for name, value in environ.items()
         if (name in _NAMES or (name.startswith(_BEGINNINGS) and not _SECRET.search(name)))
         and not _CREDENTIALS.search(value)
     }
+    return allowed | TELEMETRY_OFF
 
 
 def path_from(python: str, environ: Mapping[str, str]) -> str:

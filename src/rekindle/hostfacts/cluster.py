@@ -115,19 +115,19 @@ def takes_jobs(group: NodeGroup) -> bool:
 
 def first(nodes: str) -> str:
     """Return the first name in SLURM's node list: ``n9`` of ``n[9-10],m1``; empty if it is not a name."""
-    name = re.sub(r"\[(\w+)[^\]]*\]", r"\1", nodes).partition(",")[0]
+    name = re.sub(r"\[(\w+)[^\[\]]*\]", r"\1", nodes).partition(",")[0]
     return name if re.fullmatch(r"\w[\w.-]{0,99}", name, re.ASCII) else ""
 
 
 def has(groups: Iterable[NodeGroup], node: str) -> bool:
     """Whether a node is in these groups."""
-    items = (item for group in groups for item in re.findall(r"[^,\[]+(?:\[[^\]]*\][^,\[]*)*", group.nodes))
+    items = (item for group in groups for item in re.findall(r"[^,\[]+(?:\[[^\[\]]*\][^,\[]*)*", group.nodes))
     return any(_is_among(node, item) for item in items)
 
 
 def _is_among(node: str, item: str) -> bool:
     """Whether ``n10`` is one of ``n[9-10,12]``."""
-    parts = re.split(r"\[([^\]]*)\]", item)
+    parts = re.split(r"\[([^\[\]]*)\]", item)
     pattern = "".join(r"(\d+)" if number % 2 else re.escape(part) for number, part in enumerate(parts))
     match = re.fullmatch(pattern, node)
     return match is not None and all(

@@ -1,5 +1,6 @@
 """The container engine and the images that a job in a container needs on a host."""
 
+import shlex
 from collections.abc import Iterable
 
 from rekindle.host.engines import file_name
@@ -61,17 +62,18 @@ def require_engine(job: Job, host: HostRecord) -> None:
 
 def _lack(engine: Engine, host: HostRecord) -> Complaint | None:
     """Return why the engine cannot run a job on its host."""
-    name, user = engine.name.capitalize(), host.user
+    name, user = engine.name.capitalize(), shlex.quote(host.user)
+    asks = f"`{shlex.quote(engine.path)} info`"
     if engine.version is None:
-        fix = f"See that `{engine.path} info` works for {user}."
+        fix = f"See that {asks} works for {user}."
         if engine.name == "docker":
-            fix = f"Start Docker's daemon there, and see that `{engine.path} info` works for {user}."
+            fix = f"Start Docker's daemon there, and see that {asks} works for {user}."
             if "permission denied" in (engine.message or ""):
                 fix = f"Add the user to its group (usermod -aG docker {user}), and end the user's sessions."
         return Complaint(f"{name} of {host.host} does not answer: {engine.message}.", fix)
     if engine.message:
         return Complaint(
-            f"{engine.title} on {host.host} cannot run containers of {user}: {engine.message}.",
+            f"{engine.title} on {host.host} cannot run containers of {host.user}: {engine.message}.",
             f"Give them (usermod --add-subuids 200000-265535 --add-subgids 200000-265535 {user}).",
         )
     if not host.gpus or engine.name == "apptainer":

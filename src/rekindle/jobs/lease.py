@@ -61,7 +61,7 @@ def oldest(max_age: str, now: datetime) -> Timestamp | None:
 def _after(time: datetime, name: str, length: str, sign: int = 1) -> datetime:
     """Return the time a length such as ``1h30m`` after another, or before it."""
     try:
-        parts = re.findall(r"(\d+)([hms])", length)
+        parts = re.findall(r"(\d{1,15})([hms])", length)
         if not parts or "".join(map("".join, parts)) != length:
             raise ValueError(length)
         return time + sign * timedelta(seconds=sum(int(count) * _UNITS[unit] for count, unit in parts))

@@ -224,13 +224,13 @@ def foresee(jobs: Iterable[Job], host: HostRecord, plan: PlanRecord, left_s: flo
     return foreseen
 
 
-def stops(jobs: Iterable[Job], host: HostRecord, plan: PlanRecord, left_s: float | None) -> str:
-    """Return why each required one of ``jobs`` would not run, a line each; empty if all would.
+def stops(jobs: Iterable[Job], host: HostRecord, plan: PlanRecord, left_s: float | None) -> list[str]:
+    """Return why each required one of ``jobs`` would not run; none if all would.
 
     The arguments are those of `foresee`.
     """
     required = [foreseen for foreseen in foresee(jobs, host, plan, left_s) if foreseen.job.required]
-    return "\n".join(str(why) for foreseen in required if (why := foreseen.refusal or foreseen.late))
+    return [str(why) for foreseen in required if (why := foreseen.refusal or foreseen.late)]
 
 
 def _refusal(job: Job, host: HostRecord, plan: PlanRecord) -> str | None:

@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple
 from rekindle.flare.workspace import LogLine
 from rekindle.host.files import sha256
 from rekindle.records import Claim, ClaimResult, Ended, RecordError, events
-from rekindle.records.base import shortened
 from rekindle.records.evidence import Line
+from rekindle.records.text import shortened
 from rekindle.records.verdict import State
 
 from .run import Kind, Run

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from rekindle.acceptance import Judgement, evaluated, judged
 from rekindle.records import AcceptanceRecord, Clock, Measurement, RecordError, Timestamp, moment, timestamp
-from rekindle.records.base import shortened
 from rekindle.records.events import AcceptanceEvent
+from rekindle.records.text import shortened
 
 from .run import Run
 

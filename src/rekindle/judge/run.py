@@ -11,10 +11,9 @@ from rekindle.flare.tasks import Account
 from rekindle.flare.workspace import LOG, SERVER, LogLine, Member, Workspace, of_run
 from rekindle.host import files, folders
 from rekindle.records import Clock, Ended, RecordError, Rung, RunSpec, Site, events, moment
-from rekindle.records.base import shortened
 from rekindle.records.evidence import Line, read_evidence
 from rekindle.records.folders import clock_in, ended_in, ladder_in, left_in, spec_in
-from rekindle.records.text import clean
+from rekindle.records.text import clean, shortened
 
 from . import clocks
 from .left import left_behind
@@ -22,6 +21,8 @@ from .sites import as_announced, gone_sites, without
 from .trained import of_training
 
 EventT = TypeVar("EventT", bound=events.Event)
+_JOB_LOG = 1 << 24
+"""Bytes of job.log, at its end, that are read."""
 Kind = Literal["federated", "acceptance", "foreign"]
 """A job that NVFlare runs; one that measures its host; a run that Rekindle did not start."""
 
@@ -274,10 +275,10 @@ class Run:
     def job_log(self) -> list[str]:
         """The lines that job.py printed, the last 16 MiB of them, without colours."""
         try:
-            printed = files.end(self.folder / folders.JOB_LOG, 1 << 24).decode("utf-8", "replace")
+            printed = files.end(self.folder / folders.JOB_LOG, _JOB_LOG).decode("utf-8", "replace")
         except OSError:
             return []
-        return clean(printed).split("\n")
+        return clean(printed, _JOB_LOG).split("\n")
 
     @property
     def last_words(self) -> str:

@@ -21,7 +21,9 @@ DRIVER = "driver.txt"
 NEWER_PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 """For which a lock of "3.10 and newer" has files too."""
 _NEWEST_GLIBC_MINOR = 40  # wheels for a glibc from the future would go unlocked, no more
-_FOR = re.compile(r"# .* for Python (?P<python>\S+)(?P<newer> and newer)? on Linux (?P<machines>.+), glibc")
+_FOR = re.compile(
+    r"# .{1,99} for Python (?P<python>\S+)(?P<newer> and newer)? on Linux (?P<machines>.{1,99}), glibc"
+)
 _PIN = re.compile(r"^(?P<name>[\w.-]+)==(?P<version>[^\s;]+)(?: ; platform_machine == '(?P<machine>\w+)')?$")
 
 

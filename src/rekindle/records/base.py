@@ -11,14 +11,13 @@ from msgspec import Meta
 from rekindle.host import files, own
 
 from .complaint import MissingError, RecordError, VersionError
-from .text import with_texts
+from .text import LONGEST, shortened, with_texts
 
 FILE_LIMIT = 32 << 20
-_LONGEST = 4_000
 
 T = TypeVar("T")
 
-Text = Annotated[str, Meta(max_length=_LONGEST)]
+Text = Annotated[str, Meta(max_length=LONGEST)]
 """A name, a path, a few sentences; `write` shortens a longer one."""
 Integer = Annotated[int, Meta(ge=-(1 << 53), le=1 << 53)]
 """Exact in any reader of JSON."""
@@ -181,12 +180,6 @@ def to_builtins(record: Record) -> dict[str, Any]:
     """Return ``record`` as dictionaries, lists and plain strings."""
     builtins: dict[str, Any] = msgspec.json.decode(_encode(record))
     return builtins
-
-
-def shortened(text: str, longest: int = _LONGEST) -> str:
-    """Return ``text`` with its middle left out if it has more than ``longest`` characters."""
-    half = (longest - 3) // 2
-    return text if len(text) <= longest else f"{text[:half]} … {text[-half:]}"
 
 
 def _encode(record: Record) -> bytes:

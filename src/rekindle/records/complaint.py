@@ -1,7 +1,11 @@
 """What is wrong and what to do about it, for every failure of ours."""
 
+from collections.abc import Iterable
+
 FIX = " Fix: "
-"""Separates both in the text, which is for people and is all that goes through Ansible."""
+"""Separates both in the text, which is for people."""
+_ADVICE = " Its advice: "
+"""Stands there in what a host says, so that nobody takes it for ours."""
 
 
 class Complaint(Exception):
@@ -17,9 +21,26 @@ class Complaint(Exception):
         super().__init__(message, fix)
         self.message, self.fix = message, fix
 
+    @classmethod
+    def of(cls, text: str) -> "Complaint":
+        """Return both of a text that this machine made of them; what a host says is only a message."""
+        message, separator, fix = text.rpartition(FIX)
+        return cls(message, fix) if separator else cls(text)
+
+    @classmethod
+    def joined(cls, complaints: Iterable["Complaint"]) -> "Complaint":
+        """Return one for several, of which there is one: the first, and a line in its fix for each other."""
+        first, *others = complaints
+        return cls(first.message, "\n".join(filter(None, [first.fix, *map(str, others)])))
+
     def __str__(self) -> str:
         """Return ``MESSAGE Fix: FIX``, for people."""
         return f"{self.message}{FIX}{self.fix}" if self.fix else self.message
+
+
+def quoted(text: str) -> str:
+    """Return what a host says so that nothing in it reads as a fix of ours."""
+    return text.replace(FIX, _ADVICE)
 
 
 class RecordError(Complaint, ValueError):

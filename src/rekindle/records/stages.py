@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from .base import Few, FileName, Integer, Many, Number, Record, Table, Text, Timestamp
+from .complaint import Complaint
 from .run import Participant, RunSpec
 
 Rate = Annotated[float, Meta(ge=1e-6, le=1e15)]
@@ -188,6 +189,13 @@ class Outcome(Record, kw_only=True, frozen=True):
     stage: Text
     state: Literal["failed", "unreachable"]
     message: Text
+    """A host's own words too, which have no fix of ours."""
+    fix: Text = ""
+
+    @property
+    def complaint(self) -> Complaint:
+        """Both."""
+        return Complaint(self.message, self.fix)
 
 
 class Seen(Record, kw_only=True, frozen=True):

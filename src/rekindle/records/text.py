@@ -7,8 +7,17 @@ from typing import Any
 
 import msgspec
 
-_SEQUENCE = re.compile(r"(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|(?:\x1b\[|\x9b)[0-?]*[@-~]")
-"""ECMA-48: operating system commands (titles, links) and control sequences (colours, cursor)."""
+LONGEST = 4_000
+"""Characters of a text in a record."""
+_MOST = 1 << 16
+"""Characters of a text that are cleaned: more than a person reads of one."""
+_SHOWN = 1 << 20
+"""Of one that Ansible shows, which with -vvv is a task's whole result."""
+
+_SEQUENCE = re.compile(r"(?:\x1b\]|\x9d)[^\x07\x1b\x9c\x9d]*(?:\x07|\x1b\\|\x9c)|(?:\x1b\[|\x9b)[0-?]*[@-~]")
+"""ECMA-48: operating system commands (titles, links) and control sequences (colours, cursor). No repetition
+runs over its own beginning, so that many without an end take no longer than other text.
+"""
 
 _COLOUR = re.compile(r"(\x1b\[(?:0|(?:[01];)?3[0-7])m)")
 
@@ -19,9 +28,15 @@ _FORBIDDEN = re.compile(
 )
 
 
-def clean(text: str) -> str:
-    """Return ``text`` with neither control sequences nor characters that XML 1.0 forbids."""
-    return _FORBIDDEN.sub("", _SEQUENCE.sub("", text))
+def shortened(text: str, longest: int = LONGEST) -> str:
+    """Return ``text`` with its middle left out if it has more than ``longest`` characters."""
+    half = (longest - 3) // 2
+    return text if len(text) <= longest else f"{text[:half]} … {text[-half:]}"
+
+
+def clean(text: str, most: int = _MOST) -> str:
+    """Return ``text``, `shortened` to ``most``, with neither control sequences nor what XML 1.0 forbids."""
+    return _FORBIDDEN.sub("", _SEQUENCE.sub("", shortened(text, most)))
 
 
 def one_line(text: str) -> str:
@@ -31,12 +46,15 @@ def one_line(text: str) -> str:
 
 def for_terminal(text: str, colour: bool) -> str:
     """Return lines with a host's texts for a terminal; ``colour`` keeps plain colours."""
+    text = shortened(text, _SHOWN)
     parts = _COLOUR.split(text) if colour else [text]
-    return "".join(part if number % 2 else clean(part).replace("\r", "") for number, part in enumerate(parts))
+    cleaned = (part if number % 2 else clean(part, _SHOWN) for number, part in enumerate(parts))
+    return "".join(cleaned).replace("\r", "")
 
 
 def printed(line: str) -> str:
     """Return one line with a host's texts for a terminal; its indentation stays."""
+    line = shortened(line, _MOST)
     return line[: len(line) - len(line.lstrip(" "))] + one_line(line)
 
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rekindle.host import folders
-from rekindle.records.base import shortened
-from rekindle.records.text import duration, few, one_line
+from rekindle.records.text import duration, few, one_line, shortened
 from rekindle.results.causes import NO_FAILURE, Cause, causes, cited, gravity, standing
 from rekindle.results.folded import folded
 from rekindle.results.gather import NO_HOSTS, Results

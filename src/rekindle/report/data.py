@@ -93,7 +93,7 @@ def _row(row: Row) -> RowData:
         job=row.job,
         verdict=row.kind,
         cause=row.cause,
-        notice=row.notice,
+        notice=str(row.notice) if row.notice else None,
         kept=row.kept,
         duration_s=row.duration_s,
         gpus=sorted({device.uuid for device in verdict.devices if device.uuid}) if verdict else [],

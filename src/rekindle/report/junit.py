@@ -46,7 +46,7 @@ def _case(row: Row, *, ready: bool) -> TestCase:
     if row.kept and row.remark:
         case.system_out = one_line(row.remark)
     if row.notice:
-        case.system_err = one_line(row.notice)
+        case.system_err = one_line(str(row.notice))
     return case
 
 

@@ -11,6 +11,7 @@ from rekindle.host import own
 from rekindle.records import RecordError
 from rekindle.records.text import clean, with_texts
 from rekindle.results.gather import HostResults, Results, gather
+from rekindle.results.links import refuse_links
 
 from .accepted import worst_text
 from .answer import answer_text
@@ -20,7 +21,7 @@ from .junit import junit
 from .metrics import metrics
 from .table import terminal
 
-_REPORTS = ("report.html", "results.json", "junit.xml", "metrics.prom")
+REPORTS = ("report.html", "results.json", "junit.xml", "metrics.prom")
 
 
 def write_reports(folder: Path) -> Results:
@@ -29,9 +30,10 @@ def write_reports(folder: Path) -> Results:
     If one cannot be written, none is left: an earlier one may show that everything passed.
 
     Raises:
-        RecordError: ``folder`` is not a results folder, or cannot be written.
+        RecordError: ``folder`` is not a results folder, has links in it, or cannot be written.
     """
     results = gather(folder)
+    refuse_links(folder)
     try:
         cleaned = with_texts(to_builtins(data(results)), clean)
         reports = {
@@ -48,7 +50,7 @@ def write_reports(folder: Path) -> Results:
                 message = f"{folder / name} cannot be written: {error.strerror}."
                 raise RecordError(message, "make it writable, with room.") from None
     except BaseException:
-        for name in (*_REPORTS, *dict(_pages(results))):
+        for name in (*REPORTS, *dict(_pages(results))):
             with suppress(OSError):
                 (folder / name).unlink()
         raise

@@ -7,8 +7,7 @@ import msgspec
 
 from rekindle.doctor.known_issues import KnownIssue
 from rekindle.records import PlanRecord
-from rekindle.records.base import shortened
-from rekindle.records.text import duration
+from rekindle.records.text import duration, shortened
 
 from .gather import Results
 from .journal import BEFORE_JOBS
@@ -172,7 +171,7 @@ def _line(
         first = entry
     issue = issues.get(verdict.known_issue) if verdict and verdict.known_issue else None
     excused = row.kind == "KNOWN_ISSUE" and issue is not None and not issue.expired(now)
-    notice = row.notice
+    notice = str(row.notice) if row.notice else None
     if row.kind == "PASS" and verdict and verdict.known_issue:
         fix = f"Fix: remove {verdict.known_issue} from doctor/known_issues.json."
         notice = f"PASS although {issue.message} {fix}" if issue else None

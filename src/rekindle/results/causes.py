@@ -8,8 +8,7 @@ from functools import partial
 from itertools import islice
 
 from rekindle.host import files
-from rekindle.records import Layer
-from rekindle.records.complaint import FIX
+from rekindle.records import Complaint, Layer
 from rekindle.records.text import clean
 
 from .row import Row, RowKind
@@ -111,8 +110,9 @@ def causes(rows: Iterable[Row]) -> list[Cause]:
 
 def _complaint(row: Row) -> tuple[str, str | None]:
     """Return what is wrong, and the fix if one is known."""
-    message, _, fix = (row.cause or row.notice or "No cause was given.").partition(FIX)
-    return message, (row.verdict.remedy if row.verdict and row.kind != "PASS" else None) or fix or None
+    complaint = row.complaint or row.notice or Complaint("No cause was given.")
+    remedy = row.verdict.remedy if row.verdict and row.kind != "PASS" else None
+    return complaint.message, remedy or complaint.fix or None
 
 
 def alike(text: str, hosts: Collection[str]) -> str:

@@ -10,7 +10,7 @@ from rekindle.host import folders
 from rekindle.host.places import JOBS
 from rekindle.jobs import engine_of, foresee, lease, load_planned
 from rekindle.jobs.prepare import Foreseen
-from rekindle.records import HostRecord, PlannedEnvironment
+from rekindle.records import Complaint, HostRecord, PlannedEnvironment
 from rekindle.records.folders import standing_in
 
 from .gather import HostResults, gather
@@ -82,9 +82,9 @@ def check(folder: Path) -> CheckData:
 
 def _host(home: Path, host: HostResults, asked: str | None) -> HostCheck:
     flaw = next((row.cause for row in host.rows if row.kind == "UNPROVEN" and row.job is None), None)
-    cause = host.outcome.message if host.outcome else flaw
+    cause = str(host.outcome.complaint) if host.outcome else flaw
     if not cause and not host.host and asked != "retire":
-        cause = "It was not read. Fix: see the errors above."
+        cause = str(Complaint("It was not read.", "see the errors above."))
     standing = standing_in(home) if (home / folders.STANDING_RECORD).exists() else None
     timed = (home / folders.LEASE_RECORD).exists()
     left_s = lease.left_s(home, datetime.now(timezone.utc)) if timed else None

@@ -36,15 +36,19 @@ from .row import Row, clock_time
 
 State = Literal["proven", "ready", "retired", "running", "not proven"]
 
-NO_HOSTS = "The run had no hosts. Fix: put hosts in the inventory."
-_NOTHING_COLLECTED = "No verdict was collected. Fix: run site.yml again with the same rekindle_results."
-_NO_PLAN = "No plan was collected, so the required jobs are unknown. Fix: run playbooks/plan.yml again."
-_SENT = (
-    "It was sent to its host, where it may still run, and no verdict has been collected. "
-    "Fix: run the same command again, which follows it."
+NO_HOSTS = str(Complaint("The run had no hosts.", "put hosts in the inventory."))
+_NOTHING_COLLECTED = Complaint(
+    "No verdict was collected.", "run site.yml again with the same rekindle_results."
+)
+_NO_PLAN = Complaint(
+    "No plan was collected, so the required jobs are unknown.", "run playbooks/plan.yml again."
+)
+_SENT = Complaint(
+    "It was sent to its host, where it may still run, and no verdict has been collected.",
+    "run the same command again, which follows it.",
 )
 _WAITS = "It has not started yet."
-_NO_JOBS = "The plan asks for no job, so nothing is proven. Fix: name one in rekindle_jobs."
+_NO_JOBS = Complaint("The plan asks for no job, so nothing is proven.", "name one in rekindle_jobs.")
 
 
 @dataclass(frozen=True)
@@ -166,7 +170,7 @@ def gather_host(
     rows += [_row(folder, name, job, outcome, began or "") for job in jobs]
     earlier = [_row(folder, name, job, None, began or "") for job in judged if job not in jobs]
     if done.get(asked or "") and not (outcome or flaws or retired or judged):
-        rows = [Row(name, None, "READY", f"{asked} is done, and nothing more was requested.")]
+        rows = [Row(name, None, "READY", Complaint(f"{asked} is done, and nothing more was requested."))]
     elif plays and not outcome and asked != "retire":
         rows = _running(rows or [Row(name, None, "SKIPPED", None)], folder, began or "")
     elif outcome and outcome.state == "unreachable" and host:
@@ -176,7 +180,7 @@ def gather_host(
     elif all(row.kind == "PASS" for row in rows) and (missing := _missing(rows, plan, outcome, retired)):
         rows.append(Row(name, None, "SKIPPED", missing))
     if retired and retired.retired:
-        rows.append(Row(name, None, "RETIRED", _kept(retired)))
+        rows.append(Row(name, None, "RETIRED", Complaint(_kept(retired))))
     shown = refusal if checked else outcome
     lease = read_valid(folder / folders.LEASE_RECORD, LeaseRecord)
     ends = lease.ends if lease else None
@@ -191,7 +195,7 @@ def _running(rows: list[Row], folder: Path, began: str) -> list[Row]:
         if seen and seen.at >= began and row.job in {None, seen.what}:
             cause = f"{seen.what}: {seen.message}, at {clock_time(seen.at, began)}"
         waits = (row.kind == "SKIPPED" and not row.verdict) or (row.at and row.at < began) or _is_earlier(row)
-        running.append(replace(row, kind="RUNNING", cause=cause) if waits else row)
+        running.append(replace(row, kind="RUNNING", complaint=Complaint(cause)) if waits else row)
     return running
 
 
@@ -203,13 +207,13 @@ def _is_earlier(row: Row) -> bool:
 
 def _missing(
     rows: list[Row], plan: PlanRecord | None, outcome: Outcome | None, retired: RetiredRecord | None
-) -> str | None:
+) -> Complaint | None:
     """Return what a host without a failed row lacks; None if nothing.
 
     Earlier proofs do not count for a host that left the latest playbook.
     """
     if outcome:
-        return outcome.message
+        return outcome.complaint
     if plan:
         return None if rows else _NO_JOBS
     if retired:
@@ -218,7 +222,7 @@ def _missing(
 
 
 def _unread(host: str, job: str | None, flaw: RecordError) -> Row:
-    return Row(host, job, "UNPROVEN", str(flaw), other_version=isinstance(flaw, VersionError))
+    return Row(host, job, "UNPROVEN", flaw, other_version=isinstance(flaw, VersionError))
 
 
 def _row(folder: Path, host: str, job: str, outcome: Outcome | None, began: str) -> Row:
@@ -228,25 +232,24 @@ def _row(folder: Path, host: str, job: str, outcome: Outcome | None, began: str)
         return _unread(host, job, flaws[0])
     placed = _read(lambda home: read(placed_in(home, job), PlacedRecord), folder, flaws)
     if verdict is None:
-        message = outcome.message if outcome else _SENT if placed else _NOTHING_COLLECTED
-        return Row(host, job, "SKIPPED", message, placed=placed, began=began)
+        lacks = outcome.complaint if outcome else _SENT if placed else _NOTHING_COLLECTED
+        return Row(host, job, "SKIPPED", lacks, placed=placed, began=began)
     if flaw := verdict.flaw(host, job):
         message = f"{folder / job / folders.VERDICT} is not a verdict. {flaw}"
-        return Row(host, job, "UNPROVEN", str(Complaint(message, "have the job run again.")))
-    return Row(
-        host, job, verdict.verdict, verdict.cause, verdict, placed=placed, began=began, home=folder / job
-    )
+        return Row(host, job, "UNPROVEN", Complaint(message, "have the job run again."))
+    why = Complaint(verdict.cause) if verdict.cause else None
+    return Row(host, job, verdict.verdict, why, verdict, placed=placed, began=began, home=folder / job)
 
 
 def _lost(rows: list[Row], outcome: Outcome) -> list[Row]:
     """Return the rows of a host that vanished: LOST is each without a verdict, or else the host itself."""
-    message = f"The host was lost during {outcome.stage}. {outcome.message}"
+    why = Complaint(f"The host was lost during {outcome.stage}. {outcome.message}", outcome.fix)
     marked = [
-        replace(row, kind="LOST", cause=message) if row.kind == "SKIPPED" and not row.verdict else row
+        replace(row, kind="LOST", complaint=why) if row.kind == "SKIPPED" and not row.verdict else row
         for row in rows
     ]
     if all(row.kind != "LOST" for row in marked):
-        marked.append(Row(outcome.host, None, "LOST", message))
+        marked.append(Row(outcome.host, None, "LOST", why))
     return marked
 
 

@@ -1,6 +1,7 @@
 """``run.json`` and ``outcome.json``: a playbook's notes in the results folder while it runs."""
 
 import fcntl
+import os
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -9,15 +10,12 @@ from typing import BinaryIO, Literal
 import yaml
 from msgspec.structs import replace
 
-from rekindle.host import folders, own, places
+from rekindle.host import files, folders, own, places
 from rekindle.host.look import taken
 from rekindle.records import Complaint, Outcome, PlaybookRecord, Timestamp, write
-from rekindle.records.base import shortened
-from rekindle.records.complaint import FIX
+from rekindle.records.complaint import quoted
 from rekindle.records.folders import outcome_in, play_in
-from rekindle.records.text import one_line
-
-from .host_keys import host_key
+from rekindle.records.text import one_line, shortened
 
 _SITE = yaml.safe_load((places.repository() / "playbooks/site.yml").read_text(encoding="utf-8"))
 _ROLES = [task["ansible.builtin.import_role"]["name"] for task in _SITE[0]["tasks"]]
@@ -86,7 +84,7 @@ def keep_playing(folder: Path) -> BinaryIO:
     Raises:
         OSError: the folder cannot be written.
     """
-    stream = (folder / _PLAYING).open("ab")
+    stream = files.opened(folder / _PLAYING, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     fcntl.flock(stream, fcntl.LOCK_SH)
     return stream
 
@@ -101,7 +99,7 @@ def stop_playing(folder: Path, stream: BinaryIO) -> None:
 
 def playing(folder: Path) -> bool:
     """Whether a playbook goes on in a folder of results, on this machine."""
-    with suppress(OSError), (folder / _PLAYING).open("rb") as stream:
+    with suppress(OSError), files.opened(folder / _PLAYING) as stream:
         return not taken(stream, fcntl.LOCK_EX)
     return False
 
@@ -111,28 +109,27 @@ def note_left(  # noqa: PLR0913 - each is a part of what is noted
     host: str,
     stage: str,
     state: Literal["failed", "unreachable"],
-    message: str,
+    why: Complaint,
     *,
     checks: bool = False,
 ) -> None:
     """Write why ``host`` left at ``stage``, or would leave if this ``checks``.
 
-    ``message`` is from the task's result: Ansible's, a host's, or our complaints with their fix.
+    ``why`` is of the task's result: what Ansible or a host says, without a fix, or a complaint of ours.
 
     Raises:
         OSError: the folder cannot be written.
     """
-    message = one_line(message) or "The task gave no reason."
-    if state == "unreachable" and (untrusted := host_key(message)):
-        message = str(untrusted)
-    message = shortened(message, _LONGEST)
-    if FIX not in message:
-        fixes = {
-            "failed": f"see the failed task of {stage} in the output.",
-            "unreachable": "check its address, port, user and key, and that it is still yours.",
-        }
-        message = str(Complaint(f"{message.rstrip('.')}.", fixes[state]))
-    write(_outcome(folder, host, checks), Outcome(host=host, stage=stage, state=state, message=message))
+    message = shortened(quoted(one_line(why.message)), _LONGEST) or "The task gave no reason."
+    if not why.fix:
+        message = f"{message.rstrip('.')}."
+    fixes = {
+        "failed": f"see the failed task of {stage} in the output.",
+        "unreachable": "check its address, port, user and key, and that it is still yours.",
+    }
+    fix = shortened(one_line(why.fix), _LONGEST) or fixes[state]
+    left = Outcome(host=host, stage=stage, state=state, message=message, fix=fix)
+    write(_outcome(folder, host, checks), left)
 
 
 def forget_left(folder: Path, host: str, *, checks: bool = False) -> None:

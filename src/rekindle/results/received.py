@@ -143,7 +143,7 @@ def put_clock(folder: Path, clock: Clock | None) -> None:
 def set_aside(folder: Path, nonce: str) -> None:
     """Move a run that was collected under another nonce, with its seal, to the host's earlier ones."""
     with suppress(FileNotFoundError, seal.SealError):
-        sealed = seal.opened(seal_of(folder).read_bytes(), [seal.public_key(state.key())]).predicate
+        sealed = seal.opened(files.content(seal_of(folder)), [seal.public_key(state.key())]).predicate
         if sealed.nonce not in {None, nonce}:
             earlier = folder.with_name(folders.EARLIER)
             own.make_folder(earlier)
@@ -208,7 +208,7 @@ def why_absent(folder: Path) -> str | None:
         if any(row.get("verdict") not in _NEVER_COLLECTED for row in mine):
             return None
     with suppress(RecordError):
-        return outcome_in(folder.parent).message
+        return str(outcome_in(folder.parent).complaint)
     return None
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from rekindle.records import PlacedRecord, Timestamp, VerdictKind, VerdictRecord, moment
+from rekindle.records import Complaint, PlacedRecord, Timestamp, VerdictKind, VerdictRecord, moment
 
 State = Literal["ok", "failed", "unknown"]
 """Of many rows or runs: all are good, one is not, or that is not known."""
@@ -22,7 +22,8 @@ class Row:
     host: str
     job: str | None
     kind: RowKind
-    cause: str | None
+    complaint: Complaint | None
+    """Why it is no PASS, and the fix where the verdict has none."""
     verdict: VerdictRecord | None = None
     other_version: bool = False
     """Whether a record is of another version of Rekindle, so that the rest is unknown."""
@@ -30,6 +31,11 @@ class Row:
     began: Timestamp = ""
     home: Path | None = None
     """Folder of the run; None if nothing of it was collected."""
+
+    @property
+    def cause(self) -> str | None:
+        """Both as one text."""
+        return str(self.complaint) if self.complaint else None
 
     @property
     def at(self) -> Timestamp | None:
@@ -46,7 +52,7 @@ class Row:
         """What is shown beside the verdict: its cause or notice, and its age."""
         age = f"kept, of {clock_time(self.kept, self.began)}" if self.kept else ""
         kept = f"{age}; -e rerun=true runs it again" if age else ""
-        return " ".join(filter(None, (self.cause or self.notice, kept))) or None
+        return " ".join(filter(None, (self.cause or str(self.notice or ""), kept))) or None
 
     @property
     def required(self) -> bool:
@@ -54,7 +60,7 @@ class Row:
         return self.kind != "RETIRED" and (self.verdict is None or self.verdict.required)
 
     @property
-    def notice(self) -> str | None:
+    def notice(self) -> Complaint | None:
         """What to do about a job that passed without a site, or against what was expected."""
         if self.kind != "PASS" or self.verdict is None:
             return None
@@ -63,11 +69,13 @@ class Row:
             left = ", ".join(
                 f"{site} in round {n + 1}" if n >= 0 else f"{site} before round 1" for site, n in rounds
             )
-            return f"It went on without sites that left: {left}. Fix: see their logs, beside the verdict."
+            message = f"It went on without sites that left: {left}."
+            return Complaint(message, "see their logs, beside the verdict.")
         if self.verdict.known_issue is None:
             return None
         name = self.verdict.known_issue
-        return f"KNOWN ISSUE GONE: {name} no longer shows. Fix: remove it from doctor/known_issues.json."
+        message = f"KNOWN ISSUE GONE: {name} no longer shows."
+        return Complaint(message, "remove it from doctor/known_issues.json.")
 
     @property
     def duration_s(self) -> float | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from rekindle.host import folders, own
+from rekindle.host import files, folders, own
 from rekindle.records import RecordError, timestamp
 from rekindle.records.folders import play_in
 
@@ -79,5 +79,5 @@ def _own(path: Path) -> seal.ResultsStatement | None:
     """Return our own seal's statement; None if it is not ours or was altered."""
     key = state.own_key()
     with suppress(OSError, seal.SealError):
-        return seal.opened(path.read_bytes(), [seal.public_key(key)] if key else [], seal.ResultsStatement)
+        return seal.opened(files.content(path), [seal.public_key(key)] if key else [], seal.ResultsStatement)
     return None

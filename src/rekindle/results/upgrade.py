@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from rekindle.records import VerdictRecord
+from rekindle.records import Complaint, VerdictRecord
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
 from rekindle.solver.catalogue import rules
 
@@ -71,7 +71,7 @@ def upgrade(before: Results, after: Results, release: str, folders: list[str]) -
     later = {(row.host, row.job): row for row in after.rows}
     jobs = []
     for was in (row for row in before.rows if row.job not in ACCEPTANCE.values()):
-        missing = Row(was.host, was.job, "SKIPPED", "It has no verdict.")
+        missing = Row(was.host, was.job, "SKIPPED", Complaint("It has no verdict."))
         now = later.get((was.host, was.job)) or later.get((was.host, None)) or missing
         figures = [*_figures(was.verdict, now.verdict)] if was.verdict and now.verdict else []
         jobs.append(UpgradedJob(was.host, was.job, was.kind, now.kind, now.cause, figures))

@@ -2,6 +2,7 @@
 
 import math
 import re
+import shlex
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
@@ -211,7 +212,8 @@ def _wheelhouse(settings: Settings) -> Iterator[Complaint]:
         value, folder = named
         if not any(re.fullmatch(r"[0-9a-f]{12}", name) for name in content(folder)):
             message = f"rekindle_wheelhouse is {value!r}, which is not a wheelhouse."
-            yield Complaint(message, f"fill it by rekindle bundle results/<run>/*/plan.json -o {value}.")
+            fill = f"rekindle bundle results/<run>/*/plan.json -o {shlex.quote(value)}"
+            yield Complaint(message, f"fill it by {fill}.")
 
 
 def _python_archive(settings: Settings) -> Iterator[Complaint]:

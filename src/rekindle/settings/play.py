@@ -16,6 +16,7 @@ from rekindle.host import folders
 from rekindle.records import Complaint, RecordError
 from rekindle.records.folders import host_in, plan_in
 from rekindle.records.text import few
+from rekindle.results.links import refuse_links
 
 from .mistakes import mistakes
 from .values import Unknown
@@ -50,6 +51,8 @@ def of_host(
 def of_play(play: Any, results: Path, site: Path) -> list[str]:
     """Return a line for each mistake in the settings of a play of Ansible's, with the hosts that have it.
 
+    A results folder with links in it is one for all of them.
+
     Args:
         play: before its start.
         results: folder of the run's results.
@@ -58,6 +61,10 @@ def of_play(play: Any, results: Path, site: Path) -> list[str]:
     manager, loader = play.get_variable_manager(), play.get_loader()
     stages = [role.get_name(include_role_fqcn=False) for role in play.get_roles()]
     hosts_of: dict[str, list[str]] = {}
+    try:
+        refuse_links(results)
+    except RecordError as error:
+        return [str(error)]
     for host in manager._inventory.get_hosts(play.hosts):
         try:
             variables = manager.get_vars(play=play, host=host)

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from rekindle.host.files import sha256
+from rekindle.host.files import ANY, sha256
 from rekindle.host.folders import NOT_THE_SERVERS
 
 from .arrays import model
@@ -81,7 +81,7 @@ def main() -> None:
         if load and path.is_file() and not path.is_symlink() and NOT_THE_SERVERS.isdisjoint(inside):
             name = path.relative_to(run).as_posix()
             try:
-                evidence.model(name, sha256=sha256(path), **model(load(path)))
+                evidence.model(name, sha256=sha256(path, ANY), **model(load(path)))
             except Exception as error:
                 evidence.model(name, error=f"{type(error).__name__}: {error}")
     record_all(workspace.parent)

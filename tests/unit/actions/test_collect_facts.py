@@ -138,7 +138,7 @@ def test_an_answer_that_makes_no_sense_fails(collect, tmp_path, monkeypatch):
             raise error("1e999")
 
         monkeypatch.setattr("rekindle.hostfacts.nodes.host_record", refuse)
-        assert collect()[0] == {"failed": True, "msg": printed}
+        assert collect()[0]["msg"] == printed
     assert not (tmp_path / "host.json").exists()
 
 

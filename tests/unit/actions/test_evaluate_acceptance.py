@@ -85,7 +85,10 @@ def test_measuring_that_failed_or_hung_keeps_jobs_away_by_default(accepted, hold
 @pytest.mark.parametrize("kind", ["FAIL", "HUNG"])
 def test_a_host_whose_gpus_failed_goes_no_further(accepted, hold, kind):
     accepted(kind)
-    assert hold("host") == {"failed": True, "msg": f"acceptance is {kind}: GPU 0 is slow. Fix: Replace it."}
+    answer = hold("host")
+    assert answer["failed"]
+    both = {"message": f"acceptance is {kind}: GPU 0 is slow.", "fix": "Replace it."}
+    assert answer["complaint"] == both
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,11 @@ import time
 import psutil
 import pytest
 import yaml
+from ansible.errors import AnsibleConnectionFailure
 from jinja2 import Template
 from plays import OWN_PLAYBOOK, REPOSITORY
 
+from rekindle.actions import limits
 from rekindle.actions.limits import limited, within
 
 HERE = {"check_settings", "check_verdicts", "evaluate_acceptance", "make_plan"}
@@ -138,6 +140,8 @@ def test_a_host_sets_no_variable_by_facts():
 
     @limited
     class Task:
+        _low_level_execute_command = None
+
         def run(self):
             return {"ansible_facts": {**python, "rekindle_root": "/etc"}, "stdout": "x"}
 
@@ -145,3 +149,51 @@ def test_a_host_sets_no_variable_by_facts():
             pass
 
     assert Task().run() == {"ansible_facts": python, "stdout": "x"}
+
+
+def test_an_answer_without_end_is_ended_before_it_fills_the_memory():
+    reader = "yes $(head -c 1000 /dev/zero | tr '\\0' x)"
+
+    def floods():
+        process = subprocess.Popen(["sh", "-c", reader], stdout=subprocess.PIPE)
+        kept = []
+        while chunk := process.stdout.read(1 << 16):
+            kept.append(chunk)
+
+    before = psutil.Process().memory_info().rss
+    with (
+        pytest.raises(limits.Flood, match=r"The host sends more than 1 MiB as one answer\."),
+        limits.heard(1 << 20),
+    ):
+        floods()
+    assert psutil.Process().memory_info().rss - before < 512 << 20
+    assert not [child for child in psutil.Process().children() if child.name() == "yes"]
+
+
+def test_an_answer_that_was_read_and_is_too_long_is_refused():
+    execute = limits.bounded(lambda command: {"stdout": "x" * (17 << 20), "stderr": ""})
+    with pytest.raises(limits.Flood):
+        execute("cat")
+    assert limits.bounded(lambda command: {"stdout": "x", "stderr": ""})("cat")["stdout"] == "x"
+
+
+def test_what_ssh_says_of_a_connection_that_failed_is_cut():
+    def execute(command):
+        raise AnsibleConnectionFailure("x" * 1_000_000)
+
+    with pytest.raises(AnsibleConnectionFailure) as caught:
+        limits.bounded(execute)("true")
+    assert len(str(caught.value)) <= 4_000
+
+
+def test_a_file_that_is_fetched_has_an_end(tmp_path):
+    class Connection:
+        def fetch_file(self, there, here):
+            subprocess.run(["cp", there, here], check=True)
+
+    (tmp_path / "large").write_bytes(bytes(1 << 21))
+    with pytest.raises(subprocess.CalledProcessError):
+        limits.fetch(Connection(), f"{tmp_path}/large", f"{tmp_path}/here", 1 << 20)
+    assert (tmp_path / "here").stat().st_size <= 1 << 20
+    limits.fetch(Connection(), f"{tmp_path}/large", f"{tmp_path}/here", 1 << 22)
+    assert (tmp_path / "here").stat().st_size == 1 << 21

@@ -69,7 +69,11 @@ def test_listener_begins_and_ends_in_the_folder_of_its_port(task):
 def test_what_is_wrong_fails_the_task_and_leaves_no_older_record(task, home):
     task("probe", json.dumps(GOOD))
     result, _ = task("probe", json.dumps({"message": "There is\x1b[2J\nno route.", "fix": "make one."}))
-    assert result == {"failed": True, "msg": "There is no route. Fix: make one."}
+    message = "There is no route. Its advice: make one."
+    assert result["complaint"] == {
+        "message": message,
+        "fix": "correct what it names, and run the play again.",
+    }
     assert not (home / folders.LINK_RECORD).exists()
 
 

@@ -22,7 +22,8 @@ def test_it_fails_unless_everything_passed_and_the_reports_are_there(run, tmp_pa
     assert run() == ({}, REPORTS)
     three_hosts(tmp_path)
     said = "Not every required job passed: see the answer below."
-    assert run() == ({"failed": True, "msg": said}, REPORTS)
+    both = {"message": said, "fix": ""}
+    assert run() == ({"failed": True, "msg": said, "complaint": both}, REPORTS)
     fill(tmp_path, "gpu-9")  # on which nothing ran
     assert run()[0]["failed"]
 

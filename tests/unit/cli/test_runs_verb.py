@@ -49,3 +49,30 @@ def test_where_nobody_can_be_asked_yes_has_to_be_said(call, ask, results, monkey
 def test_none_is_no_number_to_keep(call, results):
     assert call("runs", results, "--prune", "0", "--yes")[0] == 2
     assert names(results) == ["latest", "r1", "r2", "r3"]
+
+
+@pytest.mark.parametrize("shown", ["r1", "latest", "deep"])
+def test_a_run_that_a_link_leads_to_is_kept_and_shown(ask, call, results, tmp_path, shown):
+    mine = tmp_path / "mine"
+    add_host(fill(mine / "precious", "gpu-1", started="2026-11-01T01:00:00Z"), "gpu-1")
+    if shown == "deep":  # the folder with the runs is a link's
+        (results / "deep").symlink_to(mine)
+        assert ask("runs", results, "--prune", "1", "--yes")[1]["removed"] == [
+            f"{results}/r1",
+            f"{results}/r2",
+        ]
+    else:
+        link = results / "theirs"
+        link.symlink_to(mine / "precious")
+        _, out, _ = call("runs", results, "--prune", "1", "--yes")
+        assert f"{mine}/precious is kept: a link leads to it." in out
+        assert names(results) == ["latest", "r3", "theirs"]
+    assert (mine / "precious/run.json").is_file()
+
+
+def test_a_run_that_was_named_by_a_link_is_kept(call, results):
+    link = results / "old"
+    link.symlink_to("r1")
+    _, out, _ = call("runs", results / "r2", results / "r3", link, "--prune", "1", "--yes")
+    assert names(results) == ["latest", "old", "r1", "r3"]
+    assert "r1 is kept: a link leads to it." in out

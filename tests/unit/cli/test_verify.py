@@ -8,7 +8,7 @@ import shutil
 import pytest
 from recorded_edits import edit
 
-from rekindle.records import RunSpec, read
+from rekindle.records import Complaint, RunSpec, read
 from rekindle.report.reports import write_reports
 from rekindle.results import journal, received, seal, sealing, state
 
@@ -207,7 +207,9 @@ def test_a_run_that_lost_its_seal_or_was_removed_with_it_is_named_unless_its_hos
     assert verify() == (1, "gpu-1/pt_ddp has no seal.\n")
     _remove(run)
     assert verify() == (1, MISSING)
-    journal.note_left(run.parents[1], "gpu-1", "validate", "unreachable", "It vanished. Fix: lease another.")
+    journal.note_left(
+        run.parents[1], "gpu-1", "validate", "unreachable", Complaint.of("It vanished. Fix: lease another.")
+    )
     assert verify() == (0, "gpu-1/pt_ddp was never collected: It vanished. Fix: lease another.\n")
 
 
@@ -218,7 +220,7 @@ def test_a_run_that_lost_its_seal_or_was_removed_with_it_is_named_unless_its_hos
 def test_a_run_that_the_report_has_was_removed_though_its_host_left(run, verify, removed_first, expected):
     results = run.parents[1]
     journal.begin_play(results, "validate", ["gpu-1"], left=(), now="2026-11-21T02:00:00Z")
-    journal.note_left(results, "gpu-1", "validate", "failed", "No. Fix: x.")
+    journal.note_left(results, "gpu-1", "validate", "failed", Complaint.of("No. Fix: x."))
     if removed_first:
         _remove(run)
         write_reports(results)

@@ -54,6 +54,13 @@ def test_dev_null_turns_all_files_off():
         ("https://host.example/path", "https://host.example/path"),
         ("https://host.example/path?sig=secret", "https://host.example/path?****"),
         ("me:a@b@proxy.example:3128", "****@proxy.example:3128"),
+        ("https://me:a b@host.example/simple", "https://****@host.example/simple"),
+        ("https://me:a/b c:d@host.example/simple", "https://****@host.example/simple"),
+        ("https://me:a@b c@host.example/simple", "https://****@host.example/simple"),
+        ("https://host.example/TOKEN/org/python/simple/", "https://host.example/****/simple/"),
+        ("https://host.example/priv/TOKEN/simple?a=/b", "https://host.example/****/simple?****"),
+        ("https://host.example:8443/simple", "https://host.example:8443/simple"),
+        ("file:///srv/wheels/all", "file:///srv/wheels/all"),
     ],
 )
 def test_passwords_are_masked(url, masked):

