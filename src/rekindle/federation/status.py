@@ -7,6 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from rekindle.records import Clock, MemberRecord, Record, Timestamp, decodable, timestamp
+from rekindle.records.text import one_line
 
 from . import certificates
 
@@ -61,12 +62,22 @@ def member(host: str, record: MemberRecord, found: Mapping[str, Any], clock: Clo
     Raises:
         RecordError: it has no certificate.
     """
-    own = certificates.read(str(found["certificate"]).encode())
-    root = certificates.read(str(found["authority"]).encode())
+    shown, authority = (str(found[name]).encode() for name in ("certificate", "authority"))
+    own, root = certificates.read(shown), certificates.read(authority)
     heard = {str(site): _timestamp(at) for site, at in (found["clients"] or {}).items()}
     since = _timestamp(found["since"]) if found["since"] else None
     modes, now = tuple(map(str, found["modes"])), datetime.now(timezone.utc)
     flaws = [
+        *(
+            [f"its certificate is that of {one_line(own.name)}"]
+            if own.name != record.participant.name
+            else ()
+        ),
+        *(
+            ["its certificate is not of its authority"]
+            if not certificates.signed_by(shown, authority)
+            else ()
+        ),
         *([f"its certificate {flaw}"] if (flaw := own.flaw(now, now)) else ()),
         *(f"a key has the mode {mode}" for mode in modes if mode != "0600"),
         *(["it is up, and does not answer"] if found["clients"] is None else ()),
