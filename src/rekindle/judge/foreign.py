@@ -68,7 +68,7 @@ def judge_foreign(run_dir: Path, workspace: Workspace) -> VerdictRecord:
         findings=findings,
         evidence=(*evidence, *(ClaimResult(claim=name, holds=None, message=message) for name in ours)),
         started=None,
-        duration_s=round(records[-1].time - records[0].time, 3) if records else None,
+        duration_s=round(max(0.0, records[-1].time - records[0].time), 3) if records else None,
         lock_sha256=None,
         versions={},
         devices=(),
