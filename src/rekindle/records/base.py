@@ -40,7 +40,7 @@ _DAY = (
 _STAMP = rf"^{_DAY}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z\Z"
 _SAMPLE = "2026-11-21T02:15:00Z"
 _SECOND = "%Y-%m-%dT%H:%M:%SZ"
-Timestamp = Annotated[str, Meta(pattern=_STAMP, max_length=20)]
+Timestamp = Annotated[str, Meta(pattern=_STAMP, max_length=_LONGEST)]
 """UTC, ISO 8601 to the second, from 1970 to 2099: ``2026-11-21T02:15:00Z``."""
 _ENDS = 4_102_444_799
 Time = Annotated[float, Meta(ge=0, le=_ENDS)]
