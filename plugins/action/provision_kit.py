@@ -1,19 +1,23 @@
 """Action ``provision_kit``: a host's certificate in a federation, made by NVFlare's provisioning."""
 
 import json
-import re
 import shlex
 import tempfile
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+
 from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.federation import certificates
-from rekindle.federation.authority import ADMIN, Authority, certificate_in, participant_yaml
+from rekindle.federation.authority import ADMIN, Authority, certificate_in, lease_of
+from rekindle.federation.certificates import Certificate
 from rekindle.federation.placing import leaving
+from rekindle.federation.request import LIMIT
 from rekindle.host import folders
+from rekindle.host.archive import files_end_at
 from rekindle.jobs import lease
 from rekindle.records import KitRecord, MemberRecord, Participant, timestamp, write
 from rekindle.records.folders import host_in, plan_in
@@ -21,10 +25,10 @@ from rekindle.results import state
 
 _MARKER = "rekindle-kit.json"
 """In a complete kit: what it was made for."""
-_PEM = re.compile(r"-----BEGIN CERTIFICATE-----[\s\S]{100,8000}?-----END CERTIFICATE-----")
+_LONGEST = 16_384
+"""Of a certificate, in bytes."""
 _MARGIN, _USUAL = timedelta(days=1), timedelta(days=30)
 """A certificate outlives its lease, and lasts where no lease's end is known."""
-_KINDS = {"server": ("server",), "site": ("client",), "admin": ("admin", "lead")}
 
 
 @limited
@@ -37,15 +41,24 @@ class ActionModule(Action):
         home = Path(args["home"])
         host, release = host_in(home), plan_in(home).nvflare or ""
         server = {name: args[name] for name in ("address", "port", "scheme")}
-        authority = Authority(state.folder(), args["federation"], release, server, args["wheelhouse"])
+        authority = Authority(
+            *(state.folder(), args["federation"], release, server, args["wheelhouse"]),
+            lease=lease_of(home.parent, args["hosts"]),
+        )
         name = authority.server_name() if args["role"] == "server" else args["site"]
+        if args["role"] == "site" and authority.kind(name) != "client":
+            raise Failed(f"A site has the name {name}, which is the server's or the administrator's.",
+                         "rename the host of this site in the inventory.")  # fmt: skip
         self._folder = f"{host.root}/{folders.PART}/{args['federation']}"
-        self._made_for = {**server, "federation": args["federation"], "release": release}
+        root = certificates.read(authority.root())
+        self._made_for = {
+            **server, "federation": args["federation"], "release": release, "authority": root.fingerprint
+        }  # fmt: skip
         until = (lease.ends(home) or datetime.now(timezone.utc) + _MARGIN) + _MARGIN
-        changed = self._provide(authority, name, args["role"], until)
+        changed = self._provide(authority, name, until)
         if args["role"] == "server":
-            changed = self._provide(authority, ADMIN, "admin", until) or changed
-        own, root = self._certificates(name)
+            changed = self._provide(authority, ADMIN, until) or changed
+        own = self._certificate(authority, name)
         flaw = own.flaw(datetime.now(timezone.utc), datetime.now(timezone.utc))
         if flaw:
             raise Failed(f"The certificate of {name} {flaw}.", "correct the clock of this machine.")
@@ -82,55 +95,64 @@ class ActionModule(Action):
         member = MemberRecord(python=args["python"], payload=args["payload"], participant=participant)
         self._run(leaving(member))
 
-    def _provide(self, authority: Authority, name: str, kind: str, until: datetime) -> bool:
+    def _provide(self, authority: Authority, name: str, until: datetime) -> bool:
         """Ensure that the host has a participant's kit; return whether anything was done."""
         kit, now = f"{self._folder}/{name}", datetime.now(timezone.utc)
         marker = self._run(f"cat {shlex.quote(f'{kit}/{_MARKER}')}", fails=True).strip()
         if marker == json.dumps(self._made_for, sort_keys=True):
-            if self._certificates(name)[0].flaw(until, now) is None or not authority.own_keys:
+            if self._certificate(authority, name).flaw(until, now) is None or not authority.own_keys:
                 return False
             return self._renew(authority, name, certificates.days_until(until, now))
         if authority.own_keys:
-            self._package(authority, name, kind, max(until, now + _USUAL))
+            self._package(authority, name, max(until, now + _USUAL))
         else:
-            self._copy(authority.kit(name, _KINDS[kind][0]), kit)
+            self._copy(authority.kit(name, authority.kind(name)), kit)
         marked = shlex.quote(json.dumps(self._made_for, sort_keys=True))
         self._run(f"chmod -R go-rwx {shlex.quote(kit)} && echo {marked} >{shlex.quote(f'{kit}/{_MARKER}')}")
         return True
 
-    def _package(self, authority: Authority, name: str, kind: str, until: datetime) -> None:
+    def _package(self, authority: Authority, name: str, until: datetime) -> None:
         """Make the host create its key and a request, and a kit of the signed answer."""
         folder, request = shlex.quote(self._folder), shlex.quote(f"{self._folder}/requests/{name}")
-        definition = shlex.quote(participant_yaml(self._args["federation"], name, _KINDS[kind]))
+        definition = shlex.quote(authority.definition(name))
         self._run(
             f"umask 077; mkdir -p {request} && rm -rf {request} {folder}/{shlex.quote(name)} && "
             f"mkdir -p {folder}/requests && echo {definition} >{request}.yaml && "
             f"{self._nvflare()} cert request --participant {request}.yaml --out {request}"
         )
-        days = certificates.days_until(until, datetime.now(timezone.utc))
-        with tempfile.TemporaryDirectory() as aside:
-            asked = Path(aside, f"{name}.request.zip")
-            self._connection.fetch_file(f"{self._folder}/requests/{name}/{name}.request.zip", str(asked))
-            signed = authority.sign(asked, name, days)
-            there = f"{self._folder}/requests/{name}/{name}.signed.zip"
-            self._connection.put_file(str(signed), there)
+        signed = self._sign(authority, name, certificates.days_until(until, datetime.now(timezone.utc)))
+        there = f"{self._folder}/requests/{name}"
+        self._connection.put_file(str(signed), f"{there}/{name}.signed.zip")
+        described = signed.with_name(f"{name}.request.json")
+        self._connection.put_file(str(described), f"{there}/request.json")
         packaged = f"{self._folder}/packaged"
         self._run(
-            f"umask 077; rm -rf {shlex.quote(packaged)} && {self._nvflare()} package {shlex.quote(there)} "
+            f"umask 077; rm -rf {shlex.quote(packaged)} && "
+            f"{self._nvflare()} package {shlex.quote(f'{there}/{name}.signed.zip')} "
             f"--request-dir {request} --fingerprint {authority.fingerprint()} -w {shlex.quote(packaged)} && "
             f"mv {shlex.quote(packaged)}/*/prod_*/{shlex.quote(name)} {folder}/ && "
             f"rm -rf {shlex.quote(packaged)}"
         )
 
+    def _sign(self, authority: Authority, name: str, days: int) -> Path:
+        """Return the signed answer to the host's request, of which its key alone is taken."""
+        with tempfile.TemporaryDirectory() as aside:
+            asked = Path(aside, "request.zip")
+            there = f"{self._folder}/requests/{name}/{name}.request.zip"
+            try:
+                with files_end_at(LIMIT):
+                    self._connection.fetch_file(there, str(asked))
+            except AnsibleConnectionFailure:
+                raise
+            except (AnsibleError, OSError) as error:
+                message = f"{there} could not be fetched, or has more than {LIMIT >> 10} KiB: {error}"
+                raise Failed(message, "look at the host: it is broken, or not honest.") from None
+            return authority.sign(asked, name, days)
+
     def _renew(self, authority: Authority, name: str, days: int) -> bool:
         """Replace the certificate alone: NVFlare's own renewal would remove all that is in the kit."""
-        with tempfile.TemporaryDirectory() as aside:
-            asked = Path(aside, f"{name}.request.zip")
-            self._connection.fetch_file(f"{self._folder}/requests/{name}/{name}.request.zip", str(asked))
-            renewed = certificate_in(authority.sign(asked, name, days)).decode()
-        target = shlex.quote(f"{self._folder}/{name}/startup")
-        self._run(f"cd {target} && for file in server.crt client.crt; do "
-                  f"if [ -e $file ]; then echo {shlex.quote(renewed)} >$file; fi; done")  # fmt: skip
+        renewed = certificate_in(self._sign(authority, name, days)).decode()
+        self._run(f"echo {shlex.quote(renewed)} >{shlex.quote(self._shown_at(authority, name))}")
         return True
 
     def _copy(self, packed: bytes, kit: str) -> None:
@@ -147,16 +169,15 @@ class ActionModule(Action):
         python = shlex.quote(self._args["python"])
         return f"HOME={shlex.quote(self._folder)} {python} -m nvflare.cli --format json"
 
-    def _certificates(self, name: str) -> tuple[certificates.Certificate, certificates.Certificate]:
-        """Return the certificates of a participant and of its authority, as the host has them."""
-        startup = shlex.quote(f"{self._folder}/{name}/startup")
-        found = _PEM.findall(self._run(f"cd {startup} && cat *.crt rootCA.pem"))
-        if len(found) != 2 or not certificates.signed_by(found[0].encode(), found[1].encode()):
-            raise Failed(
-                f"The kit of {name} in {self._folder} has no certificate of its authority's.",
-                f"remove {self._folder}/{name} on the host.",
-            )
-        return certificates.read(found[0].encode()), certificates.read(found[1].encode())
+    def _certificate(self, authority: Authority, name: str) -> Certificate:
+        """Return the certificate that the host has, which must be this authority's for ``name``."""
+        shown = self._run(f"head -c {_LONGEST} {shlex.quote(self._shown_at(authority, name))}")
+        return authority.require(shown[:_LONGEST].encode(), name)
+
+    def _shown_at(self, authority: Authority, name: str) -> str:
+        """Return the path of a participant's certificate on the host."""
+        server = authority.kind(name) == "server"
+        return f"{self._folder}/{name}/startup/{'server' if server else 'client'}.crt"
 
     def _run(self, command: str, *, fails: bool = False) -> str:
         """Run a command of the host's shell, and return what it printed; ``fails``: it may fail."""

@@ -4,11 +4,11 @@ import subprocess
 
 import pytest
 import yaml
-from federations import SERVER, root
+from federations import HOSTS, SERVER, root
 from lab.labs import WHEELHOUSE
 from plays import play
 
-from rekindle.federation.authority import ADMIN, Authority
+from rekindle.federation.authority import ADMIN, Authority, lease_of
 from rekindle.records import KitRecord, read
 from rekindle.results import state
 
@@ -36,7 +36,8 @@ def authority(proven):
     """Return what makes kits as the controller does, by the name of their federation."""
     kit = read(proven.results / SERVER / "kit.json", KitRecord)
     server = {"address": kit.address, "port": kit.port, "scheme": "tcp"}
-    return lambda name: Authority(state.folder(), name, kit.release, server, str(WHEELHOUSE))
+    lease = lease_of(proven.results, HOSTS)
+    return lambda name: Authority(state.folder(), name, kit.release, server, str(WHEELHOUSE), lease=lease)
 
 
 @pytest.fixture

@@ -32,10 +32,68 @@ disk() {
     df -Pk "$(nearest "$1")"
 }
 
-usable() { # whether $1 is or could be made a folder that this user writes to
+private() { # whether a folder's owner $1, this user or root, is alone in its group $2
+    owner=root
+    [ "$1" = 0 ] || owner=$(id -un)
+    entry=$(getent group "$2" 2>/dev/null || grep "^[^:]*:[^:]*:$2:" /etc/group)
+    case $entry in
+        "$owner":*: | "$owner":*:"$owner") ;;
+        *) return 1 ;;
+    esac
+    awk -F: -v group="$2" -v owner="$1" '$4 == group && $3 != owner && $3 >= 500 { others = 1 } END { exit others }' /etc/passwd
+}
+
+whole_machine() { # whether this user namespace has all of the machine's users
+    [ "$(tr -s ' ' 2>/dev/null </proc/self/uid_map)" = ' 0 0 4294967295' ]
+}
+
+# Why others could put files of theirs in the place of $1, which need not exist: "owner PATH UID", "group PATH GID" or
+# "all PATH" of the first folder or link on its way; nothing if they cannot. In a user namespace 65534 stands for whoever
+# it does not have, as for the machine's root. What lies in a sticky folder is its owner's alone; $2: and so is $1 itself.
+others() (
+    at=/ rest=${1#/} itself=${2-} links=${3:-0}
+    while mode=$(ls -ldn "$at" 2>/dev/null); do
+        # shellcheck disable=SC2086  # a line of words
+        set -- $mode
+        case $3 in
+            0 | "$(id -u)") ;;
+            65534) whole_machine && echo "owner $at $3" && return ;;
+            *) echo "owner $at $3" && return ;;
+        esac
+        case $1 in
+            l*)
+                target=$(readlink "$at")
+                [ "$target" != "${target#/}" ] || target=${at%/*}/$target
+                [ "$links" -lt 20 ] || { echo "owner $at ?" && return; }
+                found=$(others "$target${rest:+/$rest}" "$itself" $((links + 1)))
+                [ -z "$found" ] || echo "$found"
+                return
+                ;;
+            ?????????[tT]*) [ -n "$itself" ] && [ -z "$rest" ] || mode= ;;
+        esac
+        case ${mode:+$1} in
+            ????????w*) echo "all $at" && return ;;
+            ?????w????+) echo "group $at $4" && return ;;
+            ?????w*) private "$3" "$4" || { echo "group $at $4" && return; } ;;
+        esac
+        while [ "$rest" != "${rest#/}" ]; do
+            rest=${rest#/}
+        done
+        [ -n "$rest" ] || return
+        at=${at%/}/${rest%%/*}
+        case $rest in
+            */*) rest=${rest#*/} ;;
+            *) rest= ;;
+        esac
+    done
+)
+
+usable() { # whether $1 is or could be made a folder that this user writes to, and no other ($2: not even in it)
     place=$(nearest "$1")
     printf '%s\n' "$place"
-    [ -d "$place" ] && [ -w "$place" ] && [ -x "$place" ]
+    [ -d "$place" ] && [ -w "$place" ] && [ -x "$place" ] || return 1
+    found=$(others "$1" "${2-}")
+    [ -z "$found" ] || { printf '%s\n' "$found" && return 2; }
 }
 
 os() {
@@ -244,7 +302,7 @@ main() {
     probe disk-tmp disk /tmp
     probe disk-tmpdir disk "$tmpdir"
     probe disk-shm df -Pk /dev/shm
-    probe root usable "$root"
+    probe root usable "$root" alone
     probe tmpdir usable "$tmpdir"
     probe mark test -e "${REKINDLE_MARK:-/}"
     probe node printf '%s\n' "${SLURMD_NODENAME-}"

@@ -1,16 +1,19 @@
 """The certificate authority of a federation, on the controller: NVFlare's own provisioning.
 
-~/.local/state/rekindle/federations/<name>/<release>/
+~/.local/state/rekindle/federations/<digest of all that it is for>/
     profile.yaml  ca/  <participant>.signed.zip     since NVFlare 2.8, whose hosts make their own keys
-    <address>-<port>-<scheme>/project.yaml  work/   NVFlare 2.7, which makes all keys here
+    project.yaml  work/                             NVFlare 2.7, which makes all keys here
 """
 
+import hashlib
 import json
 import os
+import shutil
 import subprocess
 import tarfile
+import time
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -18,16 +21,24 @@ from typing import Any
 
 import yaml
 
-from rekindle.host import own
+from rekindle.host import folders, own
 from rekindle.records import Complaint
+from rekindle.records.folders import play_in
+from rekindle.records.text import one_line
 
+from . import certificates
+from .certificates import Certificate, Identity
+from .request import made_request, read_request
 from .tool import nvflare
 
 ADMIN = "admin@rekindle.local"
 """Who submits jobs; NVFlare wants an address of e-mail."""
 _ORG = "rekindle"
-_CA_DAYS = 3650
+_CA_DAYS = 360
+"""As NVFlare 2.7 has it; an authority that nobody used for longer is removed."""
 _LIMIT_S = 120
+_SIGNED = {"client": ("site", "client"), "server": ("server", "server"), "admin": ("user", "lead")}
+"""What participants are in requests since NVFlare 2.8, and the role in their certificates."""
 _BUILDERS: tuple[tuple[str, dict[str, str]], ...] = (
     ("workspace.WorkspaceBuilder", {"template_file": "master_template.yml"}),
     ("static_file.StaticFileBuilder", {"config_folder": "config"}),
@@ -39,8 +50,15 @@ _BUILDERS: tuple[tuple[str, dict[str, str]], ...] = (
 class Authority:
     """A federation's authority, made at its first use; only one process uses it at a time."""
 
-    def __init__(
-        self, home: Path, name: str, release: str, server: dict[str, Any], wheelhouse: str = ""
+    def __init__(  # noqa: PLR0913 - each is a part of what it is for
+        self,
+        home: Path,
+        name: str,
+        release: str,
+        server: dict[str, Any],
+        wheelhouse: str = "",
+        *,
+        lease: str = "",
     ) -> None:
         """Take the federation's name.
 
@@ -50,34 +68,97 @@ class Authority:
             release: of NVFlare, on all hosts.
             server: its ``address``, ``port`` and ``scheme``.
             wheelhouse: from which NVFlare is installed here; empty for the network.
+            lease: of `lease_of`; another lease has another authority.
         """
         self.name, self._release, self._server, self._wheelhouse = name, release, server, wheelhouse
-        self.folder, self._tools = home / "federations" / name / release, home / "nvflare"
+        all_of_it = json.dumps([name, release, server, lease], sort_keys=True).encode()
+        self._all, self._tools = home / "federations", home / "nvflare"
+        self.folder = self._all / hashlib.sha256(all_of_it).hexdigest()[:32]
         self.own_keys = not release.startswith("2.7.")
         """Whether hosts make their keys, which then never leave them."""
-        if not self.own_keys:  # kits that are made here have the server's address: another has its own
-            self.folder /= "-".join(str(server[part]) for part in ("address", "port", "scheme"))
 
     def server_name(self) -> str:
         """Return the name of the server among the participants."""
         return str(self._server["address"]) if self.own_keys else "server"
 
+    def kind(self, participant: str) -> str:
+        """Return what a participant is: ``server``, ``client`` or ``admin``; its name alone decides that."""
+        return {self.server_name(): "server", ADMIN: "admin"}.get(participant, "client")
+
+    def definition(self, participant: str) -> str:
+        """Return the definition of a participant as NVFlare reads it."""
+        kind = self.kind(participant)
+        role = [_SIGNED[kind][1]] if kind == "admin" else []
+        return participant_yaml(self.name, participant, [kind, *role])
+
     def sign(self, request: Path, participant: str, days: int) -> Path:
         """Return the signed answer to a participant's request, valid for so many days.
 
+        The host chooses its key, and nothing else: what is signed is written here, and compared before and
+        after. ``<participant>.request.json`` beside the answer describes it, for the host's NVFlare.
+
         Raises:
-            Complaint: NVFlare refuses it.
+            Complaint: the request asks for anything else, or NVFlare refuses it.
         """
+        kind, role = _SIGNED[self.kind(participant)]
+        csr = read_request(request, participant, certificates.subject(participant, _ORG, role))
+        identity = {"project": self.name, "name": participant, "org": _ORG, "kind": kind, "cert_type": role}
+        if kind == "user":
+            identity["cert_role"] = role
+        asked, described = made_request(csr, self.definition(participant), identity)
+        self.root()
         with self._alone():
-            profile = self._profile()
-            if not (self.folder / "ca" / "rootCA.key").exists():
-                self._nvflare("cert", "init", "--profile", profile, "-o", "ca", "--valid-days", _CA_DAYS)
-            signed = self.folder / f"{participant}.signed.zip"
+            ours, signed = (self.folder / f"{participant}.{what}.zip" for what in ("request", "signed"))
+            own.write(ours, asked)
+            own.write(self.folder / f"{participant}.request.json", described)
             self._nvflare(
-                *("cert", "approve", request, "--ca-dir", "ca", "--profile", profile),
+                *("cert", "approve", ours, "--ca-dir", "ca", "--profile", self._profile()),
                 *("--valid-days", days, "--out", signed, "--force"),
             )
-            return signed
+        self.require(certificate_in(signed), participant)
+        return signed
+
+    def root(self) -> bytes:
+        """Return the authority's own certificate as PEM; it is made at its first use."""
+        if not self.own_keys:
+            self.kit(self.server_name(), "server")
+            made = self._made(self.server_name())
+            return (made / "startup" / "rootCA.pem").read_bytes() if made else b""
+        with self._alone():
+            if not (self.folder / "ca" / "rootCA.key").exists():
+                self._forget()
+                words = ("--profile", self._profile(), "-o", "ca", "--valid-days", _CA_DAYS)
+                self._nvflare("cert", "init", *words)
+            return (self.folder / "ca" / "rootCA.pem").read_bytes()
+
+    def require(self, pem: bytes, participant: str) -> Certificate:
+        """Return the certificate in ``pem``, which has to be this authority's for the participant.
+
+        Raises:
+            Complaint: it is another's, or for somebody else.
+        """
+        found = certificates.read(pem)
+        if not certificates.signed_by(pem, self.root()):
+            raise Complaint(
+                f"The certificate of {participant} is not of the authority of this lease.",
+                f"remove the folder {participant} of the federation on its host.",
+            )
+        if found.identity != self._identity(participant):
+            raise Complaint(
+                f"The certificate of {participant} is for {one_line(found.identity.subject)[:200]}.",
+                "give this host back: it is not honest.",
+            )
+        return found
+
+    def _identity(self, participant: str) -> Identity:
+        """Return whom a participant's certificate has to name."""
+        kind = self.kind(participant)
+        if self.own_keys:
+            role, hosts = _SIGNED[kind][1], {participant}
+        else:
+            role = "project_admin" if kind == "admin" else ""
+            hosts = {participant, str(self._server["address"])} if kind == "server" else {participant}
+        return Identity(certificates.subject(participant, _ORG, role), frozenset(hosts))
 
     def fingerprint(self) -> str:
         """Return what NVFlare calls the fingerprint of the authority; there has to be one."""
@@ -111,6 +192,7 @@ class Authority:
         return found[-1] if found else None
 
     def _provision(self, participant: str, kind: str) -> None:
+        self._forget()
         project = self.folder / "project.yaml"
         known: list[dict[str, Any]] = []
         if project.exists():
@@ -145,6 +227,12 @@ class Authority:
         own.make_folder(self.folder)
         with own.alone(self.folder):
             yield
+
+    def _forget(self) -> None:
+        """Remove authorities that have expired."""
+        for folder in self._all.glob("*"):
+            if folder.stat().st_mtime < time.time() - _CA_DAYS * 86400:
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _nvflare(self, *words: object) -> None:
         own.make_folder(self._tools)
@@ -198,3 +286,13 @@ def participant_yaml(name: str, participant: str, kind: Sequence[str]) -> str:
     if kind[1:]:
         one["role"] = kind[1]
     return yaml.safe_dump({"name": name, "participants": [one]})
+
+
+def lease_of(results: Path, hosts: Collection[str]) -> str:
+    """Return what tells a lease from others: its results folder, when that was begun, and all hosts.
+
+    Raises:
+        RecordError: run.json is broken.
+    """
+    began = play_in(results).started if (results / folders.PLAY_RECORD).exists() else ""
+    return json.dumps([str(results.resolve()), began, sorted(hosts)])

@@ -1,13 +1,22 @@
-"""Certificates of a federation: what one is, and what is wrong with it."""
+"""Certificates of a federation: whom one names, and what is wrong with it."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.x509.oid import NameOID
+from cryptography.x509.oid import ExtensionOID, NameOID
 
 from rekindle.records import RecordError
+
+
+class Identity(NamedTuple):
+    """Whom a certificate names, completely."""
+
+    subject: str
+    """All of it, as RFC 4514 writes it."""
+    hosts: frozenset[str] = frozenset()
+    """Its alternative names."""
 
 
 class Certificate(NamedTuple):
@@ -15,7 +24,7 @@ class Certificate(NamedTuple):
 
     name: str
     """Common name."""
-    issuer: str
+    identity: Identity
     fingerprint: str
     """SHA-256, in hexadecimal."""
     not_before: datetime
@@ -40,16 +49,19 @@ def read(pem: bytes) -> Certificate:
     """
     try:
         found = x509.load_pem_x509_certificate(pem)
+        identity = Identity(found.subject.rfc4514_string(), _hosts(found))
+        fingerprint = found.fingerprint(SHA256()).hex()
+        begins, ends = found.not_valid_before_utc, found.not_valid_after_utc
     except ValueError as error:
         reason = str(error).partition(".")[0]
         raise RecordError(f"That is not a certificate: {reason}.", "provision it again.") from None
-    return Certificate(
-        name=_common(found.subject),
-        issuer=_common(found.issuer),
-        fingerprint=found.fingerprint(SHA256()).hex(),
-        not_before=found.not_valid_before_utc,
-        not_after=found.not_valid_after_utc,
-    )
+    return Certificate(_common(found.subject), identity, fingerprint, begins, ends)
+
+
+def subject(name: str, org: str, role: str | None = None) -> str:
+    """Return the subject of a certificate of NVFlare's, as RFC 4514 writes it."""
+    parts = [(NameOID.COMMON_NAME, name), (NameOID.ORGANIZATION_NAME, org), (NameOID.UNSTRUCTURED_NAME, role)]
+    return x509.Name([x509.NameAttribute(oid, of) for oid, of in parts if of]).rfc4514_string()
 
 
 def signed_by(pem: bytes, authority: bytes) -> bool:
@@ -66,6 +78,11 @@ def signed_by(pem: bytes, authority: bytes) -> bool:
 def _common(name: x509.Name) -> str:
     found = name.get_attributes_for_oid(NameOID.COMMON_NAME)
     return str(found[0].value) if found else ""
+
+
+def _hosts(found: x509.Certificate) -> frozenset[str]:
+    named = [one.value for one in found.extensions if one.oid == ExtensionOID.SUBJECT_ALTERNATIVE_NAME]
+    return frozenset(str(name.value) for names in named for name in names)
 
 
 def days_until(moment: datetime, now: datetime) -> int:

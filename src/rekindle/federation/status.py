@@ -6,7 +6,18 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rekindle.records import Clock, MemberRecord, Record, Timestamp, decodable, timestamp
+from rekindle.records import (
+    Clock,
+    MemberRecord,
+    Record,
+    Timestamp,
+    convert,
+    decodable,
+    moment_at,
+    timestamp,
+)
+from rekindle.records.base import Few, Offset, Table, Text, Time
+from rekindle.records.text import one_line
 
 from . import certificates
 
@@ -28,7 +39,7 @@ class Member(Record, kw_only=True, frozen=True):
     """SHA-256 of its certificate authority."""
     modes: tuple[str, ...] = ()
     """Of the files of its keys, octal."""
-    clock_s: float | None = None
+    clock_s: Offset | None = None
     """Its offset from the controller's."""
     admin: str | None = None
     """Kit on this host of the user who submits jobs."""
@@ -37,6 +48,18 @@ class Member(Record, kw_only=True, frozen=True):
     heard: dict[str, Timestamp] = {}
     """Of a server that is up: each site that is connected, and when it was last heard of."""
     flaws: tuple[str, ...] = ()
+
+
+@decodable
+class _Found(Record, kw_only=True, frozen=True):
+    """What `trainer.kept.status` answers on a host."""
+
+    certificate: Text
+    authority: Text
+    modes: Few[Text]
+    release: Text
+    since: Time | None
+    clients: Table[Time] | None
 
 
 MEMBERS = decodable(dict[str, Member | None])
@@ -59,27 +82,38 @@ def member(host: str, record: MemberRecord, found: Mapping[str, Any], clock: Clo
     """Return what a host is, from what it ``found`` (`trainer.kept.status`).
 
     Raises:
-        RecordError: it has no certificate.
+        RecordError: that is no such answer, or has no certificate.
     """
-    own = certificates.read(str(found["certificate"]).encode())
-    root = certificates.read(str(found["authority"]).encode())
-    heard = {str(site): _timestamp(at) for site, at in (found["clients"] or {}).items()}
-    since = _timestamp(found["since"]) if found["since"] else None
-    modes, now = tuple(map(str, found["modes"])), datetime.now(timezone.utc)
+    seen = convert(found, _Found)
+    shown, authority = seen.certificate.encode(), seen.authority.encode()
+    own, root = certificates.read(shown), certificates.read(authority)
+    heard = {site: timestamp(moment_at(at)) for site, at in (seen.clients or {}).items()}
+    since = timestamp(moment_at(seen.since)) if seen.since else None
+    now = datetime.now(timezone.utc)
     flaws = [
+        *(
+            [f"its certificate is that of {one_line(own.name)}"]
+            if own.name != record.participant.name
+            else ()
+        ),
+        *(
+            ["its certificate is not of its authority"]
+            if not certificates.signed_by(shown, authority)
+            else ()
+        ),
         *([f"its certificate {flaw}"] if (flaw := own.flaw(now, now)) else ()),
-        *(f"a key has the mode {mode}" for mode in modes if mode != "0600"),
-        *(["it is up, and does not answer"] if found["clients"] is None else ()),
+        *(f"a key has the mode {mode}" for mode in seen.modes if mode != "0600"),
+        *(["it is up, and does not answer"] if seen.clients is None else ()),
         *([f"its clock is {clock.offset_s:+.0f} s off"] if clock and abs(clock.offset_s) > _OFF_S else ()),
     ]
     return Member(
         host=host,
         role=record.participant.role,
         participant=record.participant.name,
-        release=str(found["release"]),
+        release=seen.release,
         not_after=timestamp(own.not_after),
         authority=root.fingerprint,
-        modes=modes,
+        modes=seen.modes,
         clock_s=round(clock.offset_s, 3) if clock else None,
         admin=record.participant.admin,
         since=since,
@@ -114,7 +148,3 @@ def _beside(one: Member, server: Member | None) -> Iterator[str]:
         yield "the server is up, and it is not"
     elif server.since and one.participant not in server.heard:
         yield "it is up, and not connected"
-
-
-def _timestamp(seconds: float) -> str:
-    return timestamp(datetime.fromtimestamp(seconds, timezone.utc))

@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from rekindle.records import moment_at
+
 from .workspace import LOG, LogLine, Workspace
 
 TRAINERS = ("SubprocessLauncher", "ExternalProcessBackend", "TaskScriptRunner")
@@ -62,6 +64,6 @@ def read_records(run: Workspace, name: str, log: str = LOG) -> list[LogRecord]:
 
 def _seconds(stamp: str) -> float | None:
     try:
-        return datetime.fromisoformat(f"{stamp[:19]}.{stamp[20:]}+00:00").timestamp()
+        return moment_at(datetime.fromisoformat(f"{stamp[:19]}.{stamp[20:]}+00:00").timestamp()).timestamp()
     except ValueError:
         return None

@@ -143,7 +143,7 @@ def waited_s(folder: Path) -> float | None:
         queued, began = (datetime.fromisoformat(known[name]) for name in ("SubmitTime", "StartTime"))
     except (KeyError, ValueError):
         return None
-    return (began - queued).total_seconds()
+    return max(0.0, (began - queued).total_seconds())  # local times, which summer's end sets back
 
 
 def resumed(folder: Path) -> str:

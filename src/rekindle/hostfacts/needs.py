@@ -37,8 +37,8 @@ _FACTS = {
     "os": "its operating system",
     "glibc": "its C library",
     "pythons": "the list of its Pythons",
-    "root": "whether rekindle_root can be made",
-    "tmpdir": "whether rekindle_tmpdir can be made",
+    "root": "whether rekindle_root can be used",
+    "tmpdir": "whether rekindle_tmpdir can be used",
     "disk-root": "the free space of rekindle_root",
     "disk-tmpdir": "the free space of TMPDIR (rekindle_tmpdir)",
     "disk-tmp": "the free space of /tmp",
@@ -143,11 +143,13 @@ def _memory_in_use(gpu: Gpu, name: str, root: str) -> Iterator[Complaint]:
 
 
 def _folders(host: HostRecord) -> Iterator[Complaint]:
-    for name in ("root", "tmpdir"):
+    said = set()
+    for name in ("root", "tmpdir"):  # by default below it
         failed = host.failed(name)
-        if failed and not failed.timed_out:
-            message = f"rekindle_{name} cannot be made: {failed.message}"
-            yield Complaint(message, f"set rekindle_{name} to another place.")
+        if failed and not failed.timed_out and failed.message not in said:
+            said.add(failed.message)
+            message = f"rekindle_{name} cannot be used: {failed.message}"
+            yield Complaint(message, f"set rekindle_{name} to a place to which you write, and nobody else.")
 
 
 def _space(host: HostRecord, min_free_gb: float) -> Iterator[Complaint]:

@@ -72,6 +72,16 @@ def host_record(frames: Frames, host: str, root: str) -> HostRecord:
     return checked(record)
 
 
+def _shared(found: str) -> str | None:
+    """Return who else could put files in a folder's place, one sentence; ``found`` is of `others` there."""
+    how, _, rest = found.partition(" ")
+    path, _, number = rest.rpartition(" ")
+    if how == "all":
+        return f"All users may write to {rest}."
+    what = {"owner": "belongs to another user", "group": "can be written by others of a group"}.get(how)
+    return f"{path} {what} ({number})." if what else None
+
+
 def _problem(name: str, frame: Frame, limit: str) -> str | None:
     """Return what is wrong with a probe's answer, one sentence; None if the probe may fail."""
     printed = frame.first_line[:200].rstrip(".")
@@ -82,7 +92,8 @@ def _problem(name: str, frame: Frame, limit: str) -> str | None:
         gave = "broken XML" if "<nvidia_smi_log>" in frame.text else f"no XML but: {printed}"
         return None if whole else f"nvidia-smi -q -x gave {gave}."
     if name in ("root", "tmpdir"):
-        return f"{frame.text.strip()} is not a folder that this user can write to."
+        place, _, found = frame.text.strip().partition("\n")
+        return _shared(found) or f"{place} is not a folder that this user can write to."
     if name.startswith("disk-"):
         return f"df ended with status {frame.status}: {printed}."
     if name in nvidia.COMMANDS and frame.status != "127":

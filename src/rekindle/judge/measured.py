@@ -1,6 +1,5 @@
 """The judgement on a run that measured its host, with what the driver saw of it meanwhile."""
 
-from contextlib import suppress
 from datetime import timedelta
 
 from msgspec.structs import replace
@@ -8,7 +7,6 @@ from msgspec.structs import replace
 from rekindle.acceptance import Judgement, evaluated, judged
 from rekindle.records import AcceptanceRecord, Clock, Measurement, RecordError, Timestamp, moment, timestamp
 from rekindle.records.events import AcceptanceEvent
-from rekindle.records.text import shortened
 
 from .run import Run
 
@@ -67,11 +65,4 @@ def _offset(clock: Clock) -> Measurement:
 
 def _started(record: AcceptanceRecord, clock: Clock | None) -> Timestamp:
     """Return when it began by the controller's clock: the host's may be wrong."""
-    try:
-        began = moment(record.started)
-    except ValueError:
-        message = f"It began at {shortened(record.started, 100)!r}, which is not a time."
-        raise RecordError(message, "measure it again.") from None
-    with suppress(OverflowError):
-        began -= timedelta(seconds=clock.offset_s if clock else 0.0)
-    return timestamp(began)
+    return timestamp(moment(record.started) - timedelta(seconds=clock.offset_s if clock else 0.0))

@@ -220,11 +220,8 @@ class Run:
 
     @cached_property
     def started(self) -> float | None:
-        """Seconds since the epoch; None if the record of the run's end is missing or has no valid time."""
-        try:
-            return moment(self.ended.started if self.ended else "").timestamp()
-        except ValueError:
-            return None
+        """Seconds since the epoch; None if the record of the run's end is missing."""
+        return moment(self.ended.started).timestamp() if self.ended else None
 
     @cached_property
     def clock(self) -> Clock | None:

@@ -47,7 +47,6 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
         else:
             verdict = "KNOWN_ISSUE"
             cause = f"{cause} Known until {known.expires}: {known.message}"
-    records = run.account.records
     return VerdictRecord(
         job=run.spec.job.name,
         host=run.spec.host,
@@ -61,11 +60,7 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
         known_issue=known.name if known else None,
         evidence=evidence,
         started=run.ended.started if run.ended else None,
-        duration_s=run.ended.duration_s
-        if run.ended
-        else round(records[-1].time - records[0].time, 3)
-        if run.foreign and records
-        else None,
+        duration_s=_duration_s(run),
         waited_s=run.ended.waited_s if run.ended else None,
         lost=dict(run.lost),
         lock_sha256=run.spec.lock_sha256 or None,
@@ -75,6 +70,14 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
         final_metrics=summary.final_metrics(run),
         host_memory_mib=summary.host_memory_mib(run),
     )
+
+
+def _duration_s(run: Run) -> float | None:
+    """Return how long a run took; a foreign one, by its server's log."""
+    records = run.account.records if run.foreign else []
+    if records:
+        return round(max(0.0, records[-1].time - records[0].time), 3)
+    return run.ended.duration_s if run.ended else None
 
 
 def _verdict(run: Run, evidence: Sequence[ClaimResult]) -> tuple[VerdictKind, str | None]:

@@ -15,6 +15,7 @@ from .base import (
     decodable,
     decode,
     moment,
+    moment_at,
     read,
     timestamp,
     to_builtins,

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from .base import Few, Integer, Many, Number, Record, Text, Timestamp
+from .base import Few, Integer, Many, Number, Record, Seconds, Text, Timestamp
 from .host import GpuProcess
 
 JOBS = {"short": "acceptance", "burn": "acceptance-burn"}
@@ -37,7 +37,7 @@ class Kind(Record, kw_only=True, frozen=True):
 class Condition(Record, kw_only=True, frozen=True):
     """What one GPU was like at one moment while it was measured."""
 
-    seconds: Number
+    seconds: Seconds
     """Since the measuring began."""
     gpu: Text
     sm_clock_mhz: Number | None = None
@@ -60,7 +60,7 @@ class GpuUse(Record, kw_only=True, frozen=True):
 class Look(Record, kw_only=True, frozen=True):
     """Who else used the GPUs and the host during one look."""
 
-    seconds: Number
+    seconds: Seconds
     """Since the measuring began."""
     load: Number
     """Processes of the host that ran or waited for a CPU, mean of the minute before."""
@@ -108,7 +108,7 @@ class AcceptanceRecord(Record, kw_only=True, frozen=True):
     host: Text
     mode: Literal["short", "burn"]
     started: Timestamp
-    seconds: Number
+    seconds: Seconds
     kind: Kind
     gpus: Few[AcceptedGpu]
     measurements: Many[Measurement]

@@ -1,5 +1,6 @@
 """What every record has in common: strict and bounded fields, one JSON file, one-sentence errors."""
 
+import re
 from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
@@ -30,9 +31,24 @@ Table = Annotated[dict[Text, T], Meta(max_length=100_000)]
 Digits = Annotated[str, Meta(pattern=r"^[0-9]{1,5}(?:\.[0-9]{1,5}){0,3}\Z", max_length=23)]
 """A version of numbers alone: ``580.159.04``."""
 
-Timestamp = Text
+_DAY = (
+    r"(?:(?:19[7-9][0-9]|20[0-9]{2})-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])"
+    r"|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))"
+    r"|(?:19(?:7[26]|8[048]|9[26])|20(?:[02468][048]|[13579][26]))-02-29)"
+)
+_STAMP = rf"^{_DAY}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z\Z"
+_SAMPLE = "2026-11-21T02:15:00Z"
 _SECOND = "%Y-%m-%dT%H:%M:%SZ"
-"""UTC, ISO 8601 to the second: ``2026-11-21T02:15:00Z``."""
+Timestamp = Annotated[str, Meta(pattern=_STAMP, max_length=LONGEST)]
+"""UTC, ISO 8601 to the second, from 1970 to 2099: ``2026-11-21T02:15:00Z``."""
+_ENDS = 4_102_444_799
+Time = Annotated[float, Meta(ge=0, le=_ENDS)]
+"""Seconds since the epoch, to the end of 2099."""
+Seconds = Annotated[float, Meta(ge=0, le=_ENDS)]
+"""How long something took: what can lie between two times."""
+WholeSeconds = Annotated[int, Meta(ge=0, le=1_000_000_000)]
+Offset = Annotated[float, Meta(ge=-_ENDS, le=_ENDS)]
+"""Seconds between two clocks; one may have been set to 1970."""
 
 FileName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*\Z", max_length=200)]
 """A plain file name, also where it came from a host."""
@@ -76,7 +92,8 @@ def decode(content: bytes | str, kind: type[T]) -> T:
     try:
         value: T = _DECODERS[kind].decode(content)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise RecordError(shortened(str(error), 500)) from None
+        message = str(error).replace(f"`str` matching regex {_STAMP!r}", f"a time such as {_SAMPLE}")
+        raise RecordError(shortened(message, 500)) from None
     return value
 
 
@@ -163,17 +180,38 @@ def write(path: Path, record: Record) -> None:
 
 
 def timestamp(moment: datetime | None = None) -> Timestamp:
-    """Return ``moment``, which has a zone, or else now, in UTC and to the second."""
-    return (moment or datetime.now(timezone.utc)).astimezone(timezone.utc).strftime(_SECOND)
+    """Return ``moment``, which has a zone, or else now, in UTC and to the second.
+
+    Raises:
+        RecordError: no record can have it.
+    """
+    with suppress(ValueError, OverflowError):
+        stamp = (moment or datetime.now(timezone.utc)).astimezone(timezone.utc).strftime(_SECOND)
+        if re.match(_STAMP, stamp):
+            return stamp
+    raise RecordError(f"{moment} is no time from 1970 to 2099.", "see the clock that it is from.")
 
 
 def moment(stamp: Timestamp) -> datetime:
     """Return the time that a record has.
 
     Raises:
-        ValueError: it is not a time.
+        RecordError: it is not a time.
     """
+    if not re.match(_STAMP, stamp):
+        raise RecordError(f"{shortened(stamp, 100)!r} is not a time.", "see where it is from.")
     return datetime.strptime(stamp, _SECOND).replace(tzinfo=timezone.utc)
+
+
+def moment_at(seconds: float) -> datetime:
+    """Return the time that is so many seconds after the epoch.
+
+    Raises:
+        RecordError: no record can have it.
+    """
+    if not 0 <= seconds <= _ENDS:
+        raise RecordError(f"{seconds:g} s is no time from 1970 to 2099.", "see the clock that it is from.")
+    return datetime.fromtimestamp(seconds, timezone.utc)
 
 
 def to_builtins(record: Record) -> dict[str, Any]:

@@ -6,13 +6,13 @@ import msgspec
 from msgspec import Meta
 
 from .acceptance import AcceptanceRecord
-from .base import Few, Integer, Many, Number, Table, Text, decodable, decode
+from .base import Few, Integer, Many, Number, Seconds, Table, Text, Time, decodable, decode
 
 
 class Event(msgspec.Struct, kw_only=True, frozen=True, tag_field="event"):
     """One line; ``time`` is seconds since the epoch."""
 
-    time: Number
+    time: Time
     nonce: Text | None = None
     """The spec's, which ties the line to its run."""
 
@@ -53,7 +53,7 @@ class RoundEvent(RankEvent, kw_only=True, frozen=True, tag="round"):
 
     round: Integer
     samples: Integer
-    seconds: Number
+    seconds: Seconds
     losses: Many[Number | None]
     """Mean training loss of each local epoch; None for one that is not finite."""
     metrics: Table[Number | None]
@@ -66,7 +66,7 @@ class RoundEvent(RankEvent, kw_only=True, frozen=True, tag="round"):
     bytes_in: Integer | None = None
     bytes_out: Integer | None = None
     """Size of the weights that rank 0 received from NVFlare, and of those that it sent."""
-    forward_s: Number | None = None
+    forward_s: Seconds | None = None
     """Of ``seconds``, those of forward passes, in which no rank waits for another; None on one machine."""
 
 
@@ -203,9 +203,9 @@ class GpuSample(msgspec.Struct, kw_only=True, frozen=True):
 class Worked(msgspec.Struct, kw_only=True, frozen=True):
     """What the processes of NVFlare's server or of one site used so far, ended ones included."""
 
-    nvflare_s: Number
+    nvflare_s: Seconds
     """CPU seconds of NVFlare's own, in which trainers of some jobs run too."""
-    others_s: Number | None
+    others_s: Seconds | None
     """CPU seconds of its descendants, as launched trainers are; None if there never was one."""
     written_bytes: Integer = 0
     sockets: Integer = 0

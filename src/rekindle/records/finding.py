@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from .base import Few, Integer, Number, Record, Text
+from .base import Few, Integer, Record, Seconds, Text
 
 Layer = Literal["host", "driver", "environment", "network", "framework", "NVFlare", "job"]
 Confidence = Literal["certain", "likely", "possible"]
@@ -34,7 +34,7 @@ class Rung(Record, kw_only=True, frozen=True):
     holds: bool | None
     """None: it was not tried."""
     message: Text
-    seconds: Number
+    seconds: Seconds
 
 
 class Ladder(Record, kw_only=True, frozen=True):

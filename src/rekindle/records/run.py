@@ -4,7 +4,19 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
-from .base import Few, FileName, Integer, Number, Record, Table, Text, Timestamp
+from .base import (
+    Few,
+    FileName,
+    Integer,
+    Offset,
+    Record,
+    Seconds,
+    Table,
+    Text,
+    Time,
+    Timestamp,
+    WholeSeconds,
+)
 from .events import RoundEvent
 from .host import Engine, GpuProcess
 from .job import Job, Ranks
@@ -38,9 +50,9 @@ class Clock(Record, kw_only=True, frozen=True):
     """A host's clock beside the controller's; ``clock.json`` is of the collection of the run."""
 
     schema: Literal["rekindle/clock/1"] = "rekindle/clock/1"
-    offset_s: Number
+    offset_s: Offset
     """The host's less the controller's."""
-    error_s: Number
+    error_s: Seconds
     """Half of the round trip: the largest error of the offset."""
     asked: Timestamp | None = None
     """When, by the controller's clock; None in older runs."""
@@ -60,10 +72,10 @@ class Way(Record, kw_only=True, frozen=True):
     """What a round's transfers take over a site's link, down and up."""
 
     site: Text
-    byte_s: Number
+    byte_s: Seconds
     """Seconds for a byte of the model."""
-    request_s: Number
-    wait_s: Number
+    request_s: Seconds
+    wait_s: Seconds
 
 
 class Participant(Record, kw_only=True, frozen=True):
@@ -123,7 +135,7 @@ class RunSpec(Record, kw_only=True, frozen=True):
     tmpdir: Text
     cache: Text | None = None
     """Folder for the caches of frameworks; None leaves them where they are."""
-    silence_s: Integer = 60
+    silence_s: WholeSeconds = 60
     """Without any progress for so long, the run is dead."""
     cross_device_ops: Text | None = None
     """TensorFlow's, as the environment's probe chose them."""
@@ -191,7 +203,7 @@ class Progress(Record, kw_only=True, frozen=True):
     """``waiting``: in a queue."""
     message: Text
     """``round 2/3, loss 0.0585``; a sentence with its fix where it failed."""
-    elapsed_s: Number
+    elapsed_s: Seconds
     changed: bool = False
     result: Table[Any] = {}
 
@@ -211,8 +223,8 @@ class Suspension(Record, kw_only=True, frozen=True):
     MOST: ClassVar = 100
     """The first of a run, that are kept; a cluster that runs jobs in turn has any number."""
 
-    since: Number
-    until: Number
+    since: Time
+    until: Time
     host: Text | None = None
     """Of a federation, which alone was suspended; None for the whole run."""
 
@@ -227,13 +239,13 @@ class Ended(Record, kw_only=True, frozen=True):
     schema: Literal["rekindle/ended/1"] = "rekindle/ended/1"
     nonce: Text | None = None
     started: Timestamp
-    duration_s: Number
+    duration_s: Seconds
     reason: Literal["finished", "limit", "hung", "interrupted"]
     message: Text | None = None
     """One sentence: what the watchdog saw of a run that hung, or what stopped the driver."""
     exit_status: Integer | None
     """Of job.py; None if it was killed by the driver."""
-    waited_s: Number | None = None
+    waited_s: Seconds | None = None
     """In SLURM's queue, from sbatch until it was started; None if it was in none, or unknown."""
     suspensions: Annotated[tuple[Suspension, ...], Meta(max_length=Suspension.MOST)] = ()
     """Within ``duration_s``; the limit and the watchdog count none of them."""

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from .base import Few, FileName, Integer, Many, Number, Record, Table, Text, Timestamp
+from .base import Few, FileName, Integer, Many, Offset, Record, Seconds, Table, Text, Timestamp
 from .complaint import Complaint
 from .run import Participant, RunSpec
 
@@ -31,7 +31,7 @@ class Environment(Record, kw_only=True, frozen=True):
     lock: FileName
     lock_sha256: Text
     built: Timestamp
-    build_s: Number
+    build_s: Seconds
     packages: Table[Text]
     probe: Table[Any]
     """``build`` (its own description), ``gpus`` (with the error of a product on each), ``collective``;
@@ -86,13 +86,13 @@ class LinkRecord(Record, kw_only=True, frozen=True):
     host: Text
     address: Text
     port: Integer
-    rtt_s: Rate
+    rtt_s: Annotated[float, Meta(ge=1e-6, le=1e9)]
     down_bit_s: Rate
     """To the site."""
     up_bit_s: Rate
-    clock_offset_s: Number
+    clock_offset_s: Offset
     """The site's clock minus the server's."""
-    clock_error_s: Number
+    clock_error_s: Seconds
     release: Text
     """Of NVFlare, on both."""
     at: Timestamp

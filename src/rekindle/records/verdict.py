@@ -3,7 +3,7 @@
 from typing import Literal
 
 from .acceptance import JOBS
-from .base import Few, Integer, Many, Number, Record, Table, Text, Timestamp
+from .base import Few, Integer, Many, Number, Record, Seconds, Table, Text, Timestamp
 from .finding import Finding, Layer, Rung
 
 VerdictKind = Literal["PASS", "FAIL", "HUNG", "UNPROVEN", "UNSUPPORTED", "SKIPPED", "KNOWN_ISSUE"]
@@ -57,11 +57,11 @@ class JobRound(Record, kw_only=True, frozen=True):
     metrics: Table[Number]
     """Of the received global model, on held-out data."""
     samples: Integer
-    seconds: Number
+    seconds: Seconds
     bytes_in: Integer | None = None
     bytes_out: Integer | None = None
     """Size of the weights that the site received, and of those that it sent."""
-    late_s: Number | None = None
+    late_s: Seconds | None = None
     """From the first result of the round, as the server got it, to this one."""
 
 
@@ -86,8 +86,8 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
     """Name of the known issue that applies here, also when the job passed in spite of it."""
     evidence: Few[ClaimResult]
     started: Timestamp | None
-    duration_s: Number | None
-    waited_s: Number | None = None
+    duration_s: Seconds | None
+    waited_s: Seconds | None = None
     """In SLURM's queue before that, from sbatch until it was started."""
     lock_sha256: Text | None
     lost: Table[Integer] = {}

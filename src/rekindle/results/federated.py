@@ -8,7 +8,7 @@ results/<run>/federations/<job>.placed.json  <job>.seal.json
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from datetime import timedelta, timezone
+from datetime import timedelta
 from itertools import chain, islice
 from pathlib import Path
 
@@ -26,12 +26,15 @@ from rekindle.records import (
     RunSpec,
     Suspension,
     VerdictRecord,
+    checked,
     moment,
     read,
     timestamp,
     write,
 )
+from rekindle.records.complaint import MissingError
 from rekindle.records.folders import clock_in, ended_in, spec_in
+from rekindle.records.text import shortened
 
 from . import state
 from .gather import placed_in
@@ -84,13 +87,12 @@ def join(results: Path, job: str, hosts: list[str]) -> VerdictRecord:
             for host in placed:
                 part = part_of(results, job, host)
                 if part.is_dir():
-                    shutil.move(part, new / host)
+                    shutil.copytree(part, new / host, symlinks=True)
             sent = {host: _as_given(wanted, new / host) for host, wanted in sent.items()}
             spec = together(sent)
             for host in placed:
                 if (new / host).is_dir():
                     _lay(new, host, spec)
-            shutil.rmtree(part_of(results, job, "").parent / f"{job}{_PARTS}", ignore_errors=True)
             write(new / folders.SPEC, spec)
             (new / folders.JOB_LOG).touch(mode=0o600)  # of a server whose host sent nothing
             with suppress(RecordError):
@@ -99,6 +101,7 @@ def join(results: Path, job: str, hosts: list[str]) -> VerdictRecord:
             verdict = _judged(new, spec, sent)
             write(new / folders.VERDICT, verdict)
             set_aside(dest, spec.nonce)
+        shutil.rmtree(part_of(results, job, hosts[0]).parent, ignore_errors=True)
         put_seal(dest, verdict, spec, code)
     except OSError as error:
         message = f"{error.filename or dest} cannot be written: {error.strerror}."
@@ -167,15 +170,26 @@ def _move(path: Path, target: Path) -> None:
 
 
 def _ended(run: Path, hosts: list[str]) -> Ended:
-    """Return the end of the run of all hosts, from the first start to the last end by the controller's clock.
+    """Return the end of the run of all hosts whose own fits it; `_altered` has why another's does not.
 
     Raises:
         RecordError: the server's host sent none.
     """
-    ends = {hosts[0]: ended_in(run / hosts[0])}
+    fit, joined = hosts[:1], _joined(run, hosts[:1])
     for host in hosts[1:]:
         with suppress(RecordError):
-            ends[host] = ended_in(run / host)
+            joined = _joined(run, [*fit, host])
+            fit.append(host)
+    return joined
+
+
+def _joined(run: Path, hosts: list[str]) -> Ended:
+    """Return the end of these hosts' run, from the first start to the last end by the controller's clock.
+
+    Raises:
+        RecordError: one sent none, or theirs cannot be of one run.
+    """
+    ends = {host: ended_in(run / host) for host in hosts}
     starts = {host: moment(ended.started) - _offset(run / host) for host, ended in ends.items()}
     began = min(starts.values())
     last = max(starts[host] + timedelta(seconds=ended.duration_s) for host, ended in ends.items())
@@ -183,15 +197,16 @@ def _ended(run: Path, hosts: list[str]) -> Ended:
     message = ends[worst].message
     waited = [ended.waited_s for ended in ends.values() if ended.waited_s is not None]
     suspensions = (replace(span, host=host) for host, ended in ends.items() for span in ended.suspensions)
-    return replace(
+    joined = replace(
         ends[hosts[0]],
-        started=timestamp(began.astimezone(timezone.utc)),
+        started=timestamp(began),
         duration_s=round((last - began).total_seconds(), 2),
         reason=ends[worst].reason,
-        message=f"{worst}: {message}" if message else None,
+        message=shortened(f"{worst}: {message}") if message else None,
         waited_s=max(waited, default=None),
         suspensions=tuple(islice(suspensions, Suspension.MOST)),
     )
+    return checked(joined)
 
 
 def _offset(part: Path) -> timedelta:
@@ -212,16 +227,23 @@ def _judged(run: Path, spec: RunSpec, sent: Mapping[str, RunSpec]) -> VerdictRec
 
 
 def _altered(run: Path, spec: RunSpec, sent: Mapping[str, RunSpec]) -> Iterator[str]:
-    """Yield what a host ran instead of what it was sent."""
+    """Yield what is wrong with what a host sent: it ran something else, or a record is none."""
+    server = spec.nodes[0]
     for host, wanted in sent.items():
+        returned = None
         try:
-            returned = spec_in(run / host)
-        except RecordError:
-            continue  # its absence shows in the evidence
+            with suppress(MissingError):  # its absence shows in the evidence
+                returned = spec_in(run / host)
+            with suppress(MissingError):
+                _joined(run, list(dict.fromkeys([server, host])))
+        except RecordError as error:
+            yield f"{host} sent no evidence that fits the run: {error.message.replace(f'{run}/', '')}"
+        if returned is None:
+            continue
         limit = replace(wanted.job, limit_s=returned.job.limit_s)
         if returned != replace(wanted, job=limit):
             yield f"{host} did not run what was sent: its spec.json differs."
-        for name, digest in wanted.files.items() if host != spec.nodes[0] else ():
+        for name, digest in wanted.files.items() if host != server else ():
             path = run / host / folders.JOB / name
             if digest and (not path.is_file() or files.sha256(path) != digest):
                 yield f"{host} did not run what was sent: job/{name} there is not the file that was sent."

@@ -59,7 +59,7 @@ def _path(built: Any) -> str:
 
 
 def _short(value: Any) -> Any:
-    """Return a copy of ``value`` that JSON can hold, without long lists and texts; of an object, its class."""
+    """Return a copy of ``value`` that JSON can hold: no long lists or texts, and of an object its class."""
     if isinstance(value, dict):
         return {str(name): _short(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):

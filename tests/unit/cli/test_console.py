@@ -70,7 +70,7 @@ def test_plan(rekindle, tmp_path, recordings):
 
 
 def test_report(rekindle, tmp_path, recordings):
-    run = {"schema": "rekindle/run/1", "run": "r", "started": "", "hosts": ["h"]}
+    run = {"schema": "rekindle/run/1", "run": "r", "started": "2026-11-21T02:15:00Z", "hosts": ["h"]}
     (tmp_path / "run.json").write_text(json.dumps(run))
     recorded = tmp_path / "verdict.json"
     write(recorded, judge(recordings / "runs/pt_ddp-h200-x2-2"))

@@ -16,16 +16,19 @@ from rekindle.report.federation import federation_text
 SINCE = 1795645315.0
 
 
-def certificate(days):
-    """Return a certificate that is valid for so many days, as PEM."""
-    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(timezone.utc)
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "one")])
-    builder = x509.CertificateBuilder(name, name, key.public_key(), 1)
+KEYS = [ec.generate_private_key(ec.SECP256R1()) for _ in range(2)]
+
+
+def certificate(days, name="gpu-1", key=0):
+    """Return a certificate by an authority with this key that is valid for so many days, as PEM."""
+    now, issuer = datetime.now(timezone.utc), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "f")])
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    builder = x509.CertificateBuilder(issuer, subject, KEYS[key].public_key(), 1)
     made = builder.not_valid_before(now - timedelta(days=9)).not_valid_after(now + timedelta(days=days))
-    return made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
+    return made.sign(KEYS[key], hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
 
 
-VALID, AUTHORITY, OTHER = certificate(3), certificate(9), certificate(9)
+AUTHORITY, OTHER = certificate(9, "f"), certificate(9, "f", 1)
 
 
 def one(name, role="site", offset_s=0.2, **found):
@@ -34,7 +37,12 @@ def one(name, role="site", offset_s=0.2, **found):
         address="s", port=1, sites=(), min_sites=0,
     )  # fmt: skip
     record = MemberRecord(python="/p", payload="/q", participant=participant)
-    usual = {"certificate": VALID, "authority": AUTHORITY, "modes": ["0600"], "release": "2.9.0"}
+    usual = {
+        "certificate": certificate(3, name),
+        "authority": AUTHORITY,
+        "modes": ["0600"],
+        "release": "2.9.0",
+    }
     clock = Clock(offset_s=offset_s, error_s=0.01, asked="2026-11-25T22:28:00Z")
     return member(name, record, {**usual, "since": SINCE, "clients": {}, **found}, clock)
 
@@ -59,7 +67,12 @@ def test_nothing_is_wrong_with_a_federation_that_is_up_nor_with_one_that_is_not(
         ({"certificate": certificate(-1)}, "its certificate expired at "),
         ({"modes": ["0600", "0644"]}, "a key has the mode 0644"),
         ({"offset_s": -3600.0}, "its clock is -3600 s off"),
-        ({"authority": OTHER}, "its certificate is of another authority than the server's"),
+        (
+            {"authority": OTHER, "certificate": certificate(3, key=1)},
+            "its certificate is of another authority than the server's",
+        ),
+        ({"certificate": certificate(3, key=1)}, "its certificate is not of its authority"),
+        ({"certificate": certificate(3, "gpu-2")}, "its certificate is that of gpu-2"),
         ({"release": "2.7.3"}, "it has NVFlare 2.7.3, and the server 2.9.0"),
         ({"since": None}, "the server is up, and it is not"),
     ],

@@ -2,7 +2,9 @@
 
 import os
 import platform
+import pwd
 import secrets
+import shutil
 import subprocess
 import sys
 import time
@@ -146,6 +148,87 @@ def test_a_root_of_any_name_is_only_a_name(collect, tmp_path, name):
 def test_a_root_under_a_file_cannot_be_made(collect, tmp_path):
     (tmp_path / "file").touch()
     assert collect(root=f"{tmp_path}/file/rekindle")["root"] == Frame("1", f"{tmp_path}/file\n")
+
+
+def made(path, mode=0o700, owner=None, group=None):
+    """Make a folder, and return it; its owner and group are by default this user's."""
+    path.mkdir(parents=True)
+    path.chmod(mode)
+    if (owner, group) != (None, None):
+        shutil.chown(path, owner, group)
+    return path
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o707, 0o770, 0o1777])
+@pytest.mark.parametrize("below", ["", "/new/rekindle"])
+def test_a_root_that_others_may_write_to_is_refused(collect, fake, tmp_path, mode, below):
+    fake("getent", "echo staff:x:$2:tenant")
+    folder, sticky = made(tmp_path / "scratch", mode), mode & 0o1000
+    how = f"group {folder} {os.getgid()}" if mode == 0o770 else f"all {folder}"
+    frames = collect(root=f"{folder}{below}", tmpdir=f"{folder}{below}")
+    assert frames["root"] == (
+        Frame("0", f"{folder}\n") if sticky and below else Frame("2", f"{folder}\n{how}\n")
+    )
+    assert frames["tmpdir"].status == ("0" if sticky else "2")
+
+
+@pytest.mark.parametrize(
+    ("group", "status"),
+    [("{user}:x:{gid}:", "0"), ("{user}:x:{gid}:{user}", "0"), ("{user}:x:{gid}:{user},tenant", "2"),
+     ("{user}:x:{gid}:tenant", "2"), ("users:x:{gid}:", "2"), ("", "2")],
+)  # fmt: skip
+def test_a_group_of_the_user_alone_may_write_to_a_root(collect, fake, tmp_path, group, status):
+    folder, user = made(tmp_path / "home", 0o775), pwd.getpwuid(os.getuid()).pw_name
+    answer = group.format(user=user, gid=os.getgid())
+    fake("getent", f"echo '{answer}'")
+    assert collect(root=f"{folder}/rekindle")["root"].status == status
+
+
+def test_an_acl_by_which_others_may_write_to_a_root_is_seen(collect, fake, tmp_path):
+    folder = made(tmp_path / "acl", 0o770)
+    fake("ls", f"/bin/ls \"$@\" | sed '/{folder.name}$/s/^d........./&+/'")
+    assert collect(root=f"{folder}/rekindle")["root"].text.splitlines()[1:] == [
+        f"group {folder} {os.getgid()}"
+    ]
+
+
+def test_a_link_on_the_way_to_a_root_is_followed(collect, tmp_path):
+    scratch, own = made(tmp_path / "scratch", 0o777), made(tmp_path / "own")
+    (own / "link").symlink_to("../scratch")
+    (own / "loop").symlink_to("loop")
+    (own / "other").symlink_to("link")
+    (tmp_path / "good").symlink_to(own)
+    for link in ("link", "link/a/b", "other/x"):
+        assert collect(root=f"{own}/{link}")["root"].text.endswith(f"all {own}/../scratch\n")
+    assert collect(root=f"{own}/loop")["root"].status == "1"
+    assert collect(root=f"{tmp_path}/good/rekindle")["root"].status == "0"
+    assert scratch.is_dir()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="gives folders to another user, which root can alone")
+@pytest.mark.parametrize("below", ["", "/a/b"])
+def test_a_root_of_another_user_is_refused(collect, tmp_path, below):
+    folder = made(tmp_path / "theirs", 0o755, owner=4711)
+    assert collect(root=f"{folder}{below}")["root"] == Frame("2", f"{folder}\nowner {folder} 4711\n")
+    assert collect(root=f"{made(tmp_path / 'nobodys', owner=65534)}{below}")["root"].status == "2"
+    link = tmp_path / "link"
+    link.symlink_to(made(tmp_path / "own"))
+    shutil.chown(tmp_path / "own", 0)
+    os.chown(link, 4711, -1, follow_symlinks=False)
+    assert collect(root=f"{link}{below}")["root"].text.splitlines()[1] == f"owner {link} 4711"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="makes a user namespace with some of the machine's users")
+def test_in_a_container_nobody_may_be_the_machines_root(tmp_path):
+    folder = made(tmp_path / "mounted", 0o755, owner=4711)
+    inside = 'dash -s -- n "$1/x" "$1/x" 20 root'
+    done = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "sh", "-c", inside, "sh", str(folder)],
+        stdin=COLLECTOR.open(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if not done.stdout:
+        pytest.skip(f"no user namespace here: {done.stderr}")
+    assert "owner" not in done.stdout
 
 
 def test_variables_and_files_of_pip_and_nccl(collect, tmp_path):

@@ -82,8 +82,8 @@ def test_a_healthy_host_lacks_nothing():
                 "pythons": "the list of its Pythons",
                 "glibc": "its C library",
                 "os": "its operating system",
-                "root": "whether rekindle_root can be made",
-                "tmpdir": "whether rekindle_tmpdir can be made",
+                "root": "whether rekindle_root can be used",
+                "tmpdir": "whether rekindle_tmpdir can be used",
                 "pip-user": "the configuration of its pip",
             }.items()
         ),

@@ -171,7 +171,6 @@ LIES = {
             lambda event: {**event, "round": event["round"] + 1}
         ),
         "a result is of another day": one_result(time=FIRST_TASK - 86400),
-        "the run's start is unknown": replaced("ended.json", '"started": "2', '"started": "x2'),
     },
     "global_model_saved": {"the model is missing": removed(MODEL)},
     "saved_models_load": {

@@ -179,7 +179,7 @@ def _largest(recordings, host):
     """Return a verdict as large as its record may be."""
     verdict = judge(recordings / "runs/pt_ddp-h100-x2")
     rounds = tuple(
-        JobRound(round=n, site=f"s{n}", loss=1e100, metrics={f"m{n}": -1e100}, samples=1 << 53, seconds=1e100)
+        JobRound(round=n, site=f"s{n}", loss=1e100, metrics={f"m{n}": -1e100}, samples=1 << 53, seconds=4e9)
         for n in range(100_000)
     )
     devices = tuple(Device(site=f"s{n}", rank=n, device="d" * 4_000, name=f"{n}") for n in range(1_000))
@@ -199,7 +199,8 @@ def test_the_largest_records_of_a_host_are_reported_beside_the_others(tmp_path, 
     small = judge(recordings / "runs/pt_ddp-h100-x2")
     write(tmp_path / "small/pt_ddp/verdict.json", replace(small, host="small"))
     (tmp_path / "run.json").write_text(
-        '{"schema": "rekindle/run/1", "run": "r", "started": "", "hosts": ["large", "small"]}'
+        '{"schema": "rekindle/run/1", "run": "r", "started": "2026-11-21T02:15:00Z", '
+        '"hosts": ["large", "small"]}'
     )
     began = time.process_time()
     results = write_reports(tmp_path)

@@ -9,7 +9,7 @@ from recorded_edits import each_event, edit, events
 from rekindle.judge import judge
 from rekindle.judge.measured import judgement, measured
 from rekindle.judge.run import Run
-from rekindle.records import Clock, write
+from rekindle.records import Clock, RecordError, write
 from rekindle.records.folders import spec_in
 
 FIGURES = "evidence/acceptance.jsonl"
@@ -197,10 +197,13 @@ def test_it_began_by_the_controllers_clock(run):
     write(run / "clock.json", Clock(offset_s=86400.0, error_s=0.1))
     assert measured(Run.open(run)).started == "2026-11-22T02:26:09Z"
     write(run / "clock.json", Clock(offset_s=1e99, error_s=0.1))
-    assert measured(Run.open(run)).started == "2026-11-23T02:26:09Z"
+    with pytest.raises(RecordError):
+        measured(Run.open(run))
     assert judge(run).verdict == "UNPROVEN"
+    write(run / "clock.json", Clock(offset_s=4e9, error_s=0.1))
+    assert "is no time from 1970 to 2099" in judge(run).cause
     of_record(lambda record: record.update(started="9999"))(run)
-    assert "It began at '9999', which is not a time." in judge(run).cause
+    assert judge(run).verdict == "UNPROVEN"
 
 
 def test_what_watched_for_errors_is_reported(run):

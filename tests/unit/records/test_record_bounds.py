@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,7 @@ from rekindle.records import base, events
 from rekindle.retire import lastcopy
 
 REPOSITORY = Path(__file__).parents[3]
+YEARS = 4_102_444_800
 KINDS = [*records.Record.__subclasses__(), events.AnyEvent]
 OURS = [kind for kind in KINDS if getattr(kind, "__module__", "").startswith("rekindle.records.")]
 ANY = {"Environment.probe", "Progress.result", "Claim.options"}
@@ -70,6 +72,60 @@ def test_a_field_without_a_bound_is_found():
     assert unbounded(inspect.type_info(Loose)) == ["Loose.text", "Loose.numbers", "Loose.table"]
 
 
+TIMES = ("started", "at", "asked", "built", "collected", "made", "ends", "retired", "sealed", "kept", "began")
+STAGES = {"PlaybookRecord.asked"}
+SECONDS = re.compile(r".*(?<!bit)(?<!mb)(?<!per)_s|seconds|time|since|until")
+
+
+def timeless(kind, place=""):
+    """Return the places in a type of a time or a length of time with which nothing can be calculated."""
+    name, found = place.rpartition(".")[2], []
+    match kind:
+        case inspect.DictType(value_type=value):
+            return timeless(value, place)
+        case inspect.StrType(pattern=pattern) if name in TIMES and place not in STAGES:
+            found = [] if pattern else [place]
+        case inspect.IntType(ge=least, le=most) | inspect.FloatType(ge=least, le=most):
+            bounded = None not in (least, most) and max(abs(least), abs(most)) <= YEARS
+            found = [] if bounded or not SECONDS.fullmatch(name) else [place]
+    return found + [inner for part in parts(kind, place) for inner in timeless(*part)]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind)[:40])
+def test_every_time_of_every_record_can_be_calculated_with(kind):
+    assert timeless(inspect.type_info(kind)) == []
+
+
+@pytest.mark.parametrize("stamp", ["1970-01-01T00:00:00Z", "2000-02-29T23:59:59Z", "2099-12-31T23:59:59Z"])
+def test_a_time_is_one_as_it_is_written(stamp):
+    assert records.timestamp(records.moment(stamp)) == stamp
+    assert records.timestamp(records.moment_at(records.moment(stamp).timestamp())) == stamp
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    ["", "x", "2026-02-29T00:00:00Z", "2100-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "2026-11-21T24:00:00Z",
+     "2026-04-31T00:00:00Z", "2026-11-21T02:15:00Z\n", "٢٠٢٦-11-21T02:15:00Z", "2026-11-21T02:15:60Z"],
+)  # fmt: skip
+def test_what_is_no_time_is_refused(stamp):
+    with pytest.raises(records.RecordError):
+        records.moment(stamp)
+    with pytest.raises(records.RecordError):
+        records.decode(json.dumps({"offset_s": 0, "error_s": 0, "asked": stamp}), records.Clock)
+
+
+@pytest.mark.parametrize("seconds", [-1, 1e99, float("nan"), float("inf"), 4102444800])
+def test_seconds_that_are_no_time_are_refused(seconds):
+    with pytest.raises(records.RecordError):
+        records.moment_at(seconds)
+
+
+@pytest.mark.parametrize("year", [1, 1969, 2101, 9999])
+def test_a_time_that_no_record_can_have_is_not_written(year):
+    with pytest.raises(records.RecordError):
+        records.timestamp(datetime(year, 1, 1, tzinfo=timezone(timedelta(hours=14))))
+
+
 DEVICE = {"site": "s", "rank": 0, "device": "cpu"}
 VERDICT = {
     **{"job": "j", "host": "h", "verdict": "PASS", "cause": None, "remedy": None, "evidence": []},
@@ -83,7 +139,10 @@ VERDICT = {
         ({"cause": "x" * 8_000_000}, "Expected `str` of length <= 4000 - at `$.cause`"),
         ({"devices": [DEVICE] * 1_001}, "Expected `array` of length <= 1000 - at `$.devices`"),
         ({"versions": dict.fromkeys(map(str, range(100_001)), "")}, "`object` of length <= 100000 - at `$.v"),
-        ({"duration_s": 10**300}, "Expected `float` <= 1e+100 - at `$.duration_s`"),
+        ({"duration_s": 10**300}, "Expected `float` <= 4102444799.0 - at `$.duration_s`"),
+        ({"duration_s": -1}, "Expected `float` >= 0.0 - at `$.duration_s`"),
+        ({"started": "x"}, "Expected a time such as 2026-11-21T02:15:00Z - at `$.started`"),
+        ({"started": "2026-02-30T00:00:00Z"}, "Expected a time such as 2026-11-21T02:15:00Z - at `$.st"),
         ({"host_memory_mib": {"server": 10**300}}, "Expected `int` <= 9007199254740992"),
         ({"host_memory_mib": {"server": 1 << 60}}, "Expected `int` <= 9007199254740992"),
         ({"duration_s": float("nan")}, "JSON is malformed"),

@@ -77,7 +77,13 @@ def test_a_record_of_a_host_that_is_nested_without_end_is_one_sentence(tmp_path,
 
 @pytest.mark.parametrize("lock", ["../x", "/etc/passwd", "a/b", ".hidden", "-x", "a\n", "", "x" * 201])
 def test_a_lock_that_a_host_names_is_no_path(lock):
-    built = {"framework": "torch", "path": "p", "python": "p", "python_version": "3", "built": ""}
+    built = {
+        "framework": "torch",
+        "path": "p",
+        "python": "p",
+        "python_version": "3",
+        "built": "2026-11-21T02:15:00Z",
+    }
     built |= {"build_s": 0, "lock_sha256": "0", "packages": {}, "probe": {}}
     assert msgspec.convert({**built, "lock": "torch-2.9.1-cpu.txt"}, records.Environment)
     with pytest.raises(msgspec.ValidationError, match=r"\$\.lock"):

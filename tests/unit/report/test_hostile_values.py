@@ -101,7 +101,7 @@ def example(kind, text):  # noqa: PLR0911 - a type, a value
         case inspect.DictType(key_type=key, value_type=value):
             return {example(key, text): example(value, text)}
         case inspect.StrType(pattern=pattern):
-            return text if pattern is None else "1.2.3"
+            return {None: text, TIME: "2026-11-21T02:15:00Z"}.get(pattern, "1.2.3")
         case inspect.LiteralType(values=values):
             return values[0]
         case inspect.IntType(ge=least):
@@ -113,6 +113,9 @@ def example(kind, text):  # noqa: PLR0911 - a type, a value
         case inspect.AnyType():
             return text
     raise AssertionError(kind)
+
+
+TIME = inspect.type_info(records.Timestamp).pattern
 
 
 def skeleton(value):
@@ -142,7 +145,7 @@ def reports(folder, text, **changes):
         path = folder / "host" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(record))
-    run = {"schema": "rekindle/run/1", "run": text, "started": text, "hosts": ["host"]}
+    run = {"schema": "rekindle/run/1", "run": text, "started": "2026-11-21T02:15:00Z", "hosts": ["host"]}
     (folder / "run.json").write_text(json.dumps(run))
     write_reports(folder)
     return folder
@@ -162,7 +165,7 @@ def test_structure_and_text_of_every_report_stay(name, harmless, tmp_path):
     verdict, other = harmless
     folder = reports(tmp_path, HOSTILE[name], verdict=verdict)
     shown = clean(HOSTILE[name])
-    for file, least, cut in zip(_PAGES, (9, 40), (0, 3), strict=True):  # digests are cut to 12 characters
+    for file, least, cut in zip(_PAGES, (7, 40), (0, 3), strict=True):  # digests are cut to 12 characters
         page, expected = (Skeleton((path / file).read_text()) for path in (folder, other))
         assert page.parts == expected.parts
         count = "\n".join(expected.texts).count(MARK)

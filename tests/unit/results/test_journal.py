@@ -142,7 +142,7 @@ def test_no_host_is_lost_when_many_plays_begin_in_one_folder(tmp_path):
         "folder, who = Path(sys.argv[1]), sys.argv[2]\n"
         "(folder / who).touch()\n"
         "while len(list(folder.iterdir())) < 4: pass\n"
-        "for n in range(20): begin_play(folder, 'plan', [f'{who}-{n}'], left=(), now='now')"
+        "for n in range(20): begin_play(folder, 'plan', [f'{who}-{n}'], left=(), now='2026-11-21T02:15:00Z')"
     )
     (tmp_path / "r").mkdir()
     plays = [subprocess.Popen([sys.executable, "-c", code, tmp_path / "r", str(n)]) for n in range(4)]

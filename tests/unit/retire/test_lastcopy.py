@@ -62,7 +62,7 @@ LOCKS = ["../../x.txt", "/etc/passwd", "..", ""]
         *(answer(**_part(name=name)) for name in NAMES),
         *(answer(**_part(archive=archive)) for archive in ("../x.tar.gz", "/etc/passwd", "x", "1.tar.gz\n")),
         *(answer(place=place.format("rekindle-0123456789abcdef")) for place in PLACES),
-        *(answer(environments=[built("torch", lock, LOCK, "")]) for lock in LOCKS),
+        *(answer(environments=[built("torch", lock, LOCK, "2026-11-21T02:00:00Z")]) for lock in LOCKS),
         {},
         {"parts": 1},
         answer(environments=[{}]),
@@ -96,14 +96,16 @@ def test_the_copy_is_a_capsule_also_of_sent_locks_that_are_not_ours(tmp_path):
 
 def test_of_an_environment_that_did_not_keep_its_lock_ours_is_taken(tmp_path):
     own = locks.text("driver.txt")
-    environments = [built("driver", "driver.txt", own, "", lock_text="")]
+    environments = [built("driver", "driver.txt", own, "2026-11-21T02:00:00Z", lock_text="")]
     lastcopy.keep(lastcopy.packed(answer(environments=environments)), "gpu-1", tmp_path)
     assert (tmp_path / "retired/locks/driver.txt").read_text() == own
 
 
 @pytest.mark.parametrize("evil", ["--index-url https://198.51.100.7/i\n", "x @ https://198.51.100.7/x\n", ""])
 def test_a_lock_that_a_host_has_altered_is_refused(tmp_path, evil):
-    environments = [built("torch", "torch-9.9.9-cpu-py311.txt", LOCK + evil + "# altered\n", "")]
+    environments = [
+        built("torch", "torch-9.9.9-cpu-py311.txt", LOCK + evil + "# altered\n", "2026-11-21T02:00:00Z")
+    ]
     with pytest.raises(RecordError, match=r"The lock torch-9\.9\.9-cpu-py311\.txt .* never sent .* Fix: "):
         lastcopy.keep(lastcopy.packed(answer(environments=environments)), "gpu-1", tmp_path)
     assert not list(tmp_path.rglob("*.txt"))
@@ -111,7 +113,13 @@ def test_a_lock_that_a_host_has_altered_is_refused(tmp_path, evil):
 
 
 def test_a_hosts_text_of_a_lock_is_nowhere_taken(tmp_path):
-    evil = built("torch", "torch-9.9.9-cpu-py311.txt", LOCK, "", lock_text="-i https://198.51.100.7")
+    evil = built(
+        "torch",
+        "torch-9.9.9-cpu-py311.txt",
+        LOCK,
+        "2026-11-21T02:00:00Z",
+        lock_text="-i https://198.51.100.7",
+    )
     lastcopy.keep(lastcopy.packed(answer(environments=[evil])), "gpu-1", tmp_path)
     assert (tmp_path / "retired/locks/torch-9.9.9-cpu-py311.txt").read_text() == LOCK
 
