@@ -6,6 +6,7 @@ ansible-runner's own settings (callback, cache, unchecked host keys) are not use
 
 import locale
 import os
+import shlex
 import signal
 import sys
 import tempfile
@@ -110,7 +111,7 @@ def play(
             error_fd=sys.stderr,
             status_handler=_forget_environment,
         )
-        runner.config.env = _environment(note)
+        runner.config.env = _environment(note, [Path(playbook).stem, *arguments])
         with _signals_are_ansibles():
             runner.run()
         results = Path(note.read_text(encoding="utf-8")) if note.exists() else None
@@ -118,11 +119,15 @@ def play(
     return _status(runner.rc, results is not None), found
 
 
-def _environment(note: Path) -> dict[str, str]:
-    """Return the user's environment and ours; the callback writes the results' path to ``note``."""
+def _environment(note: Path, words: list[str]) -> dict[str, str]:
+    """Return the user's environment and ours; the callback writes the results' path to ``note``.
+
+    ``words`` are those that run this play again.
+    """
     environment = {
         **os.environ,
         "REKINDLE_TOLD": str(note),
+        "REKINDLE_TYPED": shlex.join(["rekindle", *words]),
         "ANSIBLE_CONFIG": str(places.repository() / "ansible.cfg"),
     }
     if locale.getlocale()[1] != "UTF-8":

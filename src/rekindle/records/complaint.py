@@ -3,6 +3,9 @@
 FIX = " Fix: "
 """Separates both in the text, which is for people and is all that goes through Ansible."""
 
+ANOTHER = "ask for another"
+"""Is in a fix where a host itself is broken, so that no command on it helps."""
+
 
 class Complaint(Exception):
     """What is wrong, and the fix where one is known."""
