@@ -70,7 +70,9 @@ def hide_secrets(value: str) -> str:
         return value
     if mapping:
         return json.dumps(shown, default=str)
-    return " ".join(f"{name}={text if text == _HIDDEN else shlex.quote(str(text))}" for name, text in shown.items())
+    return " ".join(
+        f"{name}={text if text == _HIDDEN else shlex.quote(str(text))}" for name, text in shown.items()
+    )
 
 
 def _shown(given: Any) -> Any:
