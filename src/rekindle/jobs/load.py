@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -11,9 +11,11 @@ from msgspec.structs import asdict, replace
 
 from rekindle.host import folders, payload, places
 from rekindle.judge import known
-from rekindle.records import Example, Job, PlanRecord, RecordError, convert, to_builtins
+from rekindle.judge.check import CHECKS
+from rekindle.records import Example, Job, PlanRecord, RecordError, convert, events, to_builtins
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
 from rekindle.records.job import NAME, Variant
+from rekindle.records.misfits import misfits
 from rekindle.solver.catalogue import environments, rules
 
 from .placement import minor
@@ -27,6 +29,8 @@ _RESERVED = (_EXAMPLES, folders.EARLIER, "locks", "retired")
 """Names of other folders beside jobs'."""
 SIZES = {"sites": "{sites}", "ranks_per_site": "", "rounds": "{rounds}", "limit_s": ""}
 """Fields of job.yml that an inventory may set, with what has to stand for them in an example's command."""
+_OF_OURS = frozenset({events.DeviceEvent, events.FinalEvent, events.RoundEvent})
+"""Evidence that ranks and job.py write by our own code, which a job with an ``example`` has not."""
 _TRAVELS_MB = 256
 """Of a user's folder, which every host gets."""
 
@@ -112,7 +116,10 @@ def load_job(jobs: Path, name: str) -> Job:
 def _read(path: Path, **defaults: str) -> Job:
     try:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))
-        job = convert({**defaults, **given} if isinstance(given, dict) else given, Job)
+        given = {**defaults, **given} if isinstance(given, dict) else given
+        if mistakes := [*misfits(given, Job), *_unprovable(given)]:
+            raise RecordError("; ".join(mistakes))
+        job = convert(given, Job)
     except OSError as error:
         raise RecordError(
             f"{path} cannot be read: {error.strerror}.", "name a job.yml that is there in rekindle_jobs."
@@ -125,14 +132,25 @@ def _read(path: Path, **defaults: str) -> Job:
             f"{path} names the environment {job.environment!r}, and there is none.",
             f"name one of {', '.join(environments())}.",
         )
-    if unknown := [claim.claim for claim in job.proof if not known(claim.claim)]:
-        raise RecordError(f"{path} claims {unknown[0]!r}, which no validator knows.", _CORRECT)
     described = job.example.described if job.example else ()
     for mend in (mend for example in described for mend in example.mends or ()):
         if _escapes(mend.file):
             message = f"{path} mends {mend.file!r}, which is not in the folder of its code."
             raise RecordError(message, "write its path from there on.")
     return job
+
+
+def _unprovable(given: Any) -> Iterator[str]:
+    """Yield each claim of a job.yml, as YAML has it, that no run of that job can show."""
+    proof = given["proof"] if isinstance(given, dict) and isinstance(given.get("proof"), list) else ()
+    claims = (
+        [item.get("claim") for item in proof if isinstance(item, dict)] if isinstance(proof, list) else []
+    )
+    for claim in (claim for claim in claims if isinstance(claim, str)):
+        if not known(claim):
+            yield f"it claims {claim!r}, which no validator knows"
+        elif given.get("example") and _OF_OURS.intersection(CHECKS[claim].needs if claim in CHECKS else ()):
+            yield f"it claims {claim!r}, which only jobs that write our evidence can show"
 
 
 def _own(jobs: Path, path: Path) -> Job:
