@@ -24,6 +24,7 @@ from rekindle.host import folders
 from . import components
 from .data import DATA, STAND_INS
 from .gloo import rest_at_exit
+from .imports import note_at_end, noting_import_errors
 from .participant import PARTICIPANT, WORKSPACE
 
 Patch = Callable[[ModuleType], None]
@@ -124,6 +125,10 @@ def _logs_apart(module: ModuleType) -> None:
     run, configure = module.TaskScriptRunner.run, logging.config.dictConfig
 
     def kept(self: Any) -> Any:
+        with noting_import_errors():
+            return _kept(self)
+
+    def _kept(self: Any) -> Any:
         root = logging.getLogger()
         for own in map(logging.getLogger, ("nvflare", "__main__")):
             own.handlers, own.propagate = [*root.handlers], False
@@ -170,6 +175,7 @@ PATCHES: dict[str, Patch] = {
 
 def install() -> None:
     """Patch modules as they are imported: in a federation the simulator, in an example all else."""
+    note_at_end()
     federated = {"nvflare.job_config.api": _federated} if PARTICIPANT in os.environ else {}
     others = {**PATCHES, **STAND_INS} if os.environ.get(DATA) else {}
     sys.meta_path.insert(0, Finder({**ALWAYS, **others, **federated}))
