@@ -81,7 +81,8 @@ description: Works on the playbooks of this repository, and on any other from it
 
 _ENTRIES = {_REPOSITORY / name for name in ("site.yml", "federate.yml", "retire.yml")}
 _REPORT, _FEDERATE = "report", "federate"
-_TAKEN = {".", "..", "payload", folders.PLAY_RECORD, folders.RESULTS_SEAL, folders.FEDERATIONS, *REPORTS}
+_TAKEN = {".", "..", "payload", folders.PLAY_RECORD, folders.RESULTS_SEAL, folders.FEDERATIONS, folders.HOSTS}
+_TAKEN |= {*REPORTS}
 
 
 def _reports_errors(method: Callable[..., None]) -> Callable[..., None]:
@@ -187,7 +188,15 @@ class CallbackModule(CallbackBase):
             if _FEDERATE in stages and not self._checks:
                 names.append(folders.FEDERATIONS)
             now = records.timestamp(self._began)
-            journal.begin_play(self._folder, stages[-1], names, left=self._left, now=now, checks=self._checks)
+            journal.begin_play(
+                self._folder,
+                stages[-1],
+                names,
+                left=self._left,
+                now=now,
+                typed=settings.command_of(sys.argv, os.environ, _extra(), self._folder),
+                checks=self._checks,
+            )
             if not self._checks and self._playing is None:
                 self._playing = journal.keep_playing(self._folder)
                 journal.link_latest(self._beside, self._folder)
@@ -220,6 +229,8 @@ class CallbackModule(CallbackBase):
         for line in mistakes:
             self._display.error(line, wrap_text=False)
         if mistakes:
+            if file := os.environ.get("REKINDLE_TOLD"):
+                Path(file).with_name("refused").write_text("\n".join(mistakes), encoding="utf-8")
             self._end()
             raise SystemExit(4)  # Ansible goes on after any Exception of a callback
 
@@ -285,6 +296,10 @@ class CallbackModule(CallbackBase):
             sealing.put(self._folder, self._before)
         if self._on_end and not self._checks and (flaw := on_end.notify(self._on_end, self._folder)):
             self._display.warning(flaw)
+
+
+def _extra() -> list[str]:
+    return [str(value) for value in context.CLIARGS.get("extra_vars") or ()]
 
 
 def _is_ours(role: Any) -> bool:

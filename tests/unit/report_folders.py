@@ -7,6 +7,7 @@ import msgspec
 from rekindle.records import (
     Build,
     ClaimResult,
+    Command,
     Complaint,
     Device,
     Engine,
@@ -149,8 +150,14 @@ def fill_accepted(folder, *records, hosts=()):
     return folder
 
 
+def typed(folder, *hosts, words=("rekindle", "site", "-i", "lease_hosts")):
+    """Return for run.json what was typed for each host."""
+    return dict.fromkeys(hosts, Command(words=words, folder=str(Path.cwd()), results=str(folder)))
+
+
 def fill(folder, *hosts, started=NOW, **more):
     """Write run.json, of a playbook with these hosts."""
+    more.setdefault("typed", typed(folder, *hosts))
     write(folder / "run.json", PlaybookRecord(run=folder.name, started=started, hosts=hosts, **more))
     return folder
 

@@ -1,7 +1,9 @@
 """The base of our actions: it checks arguments, and reports complaints as failures."""
 
+from contextlib import suppress
 from typing import Any, ClassVar
 
+import yaml
 from ansible.parsing.plugin_docs import read_docstring
 from ansible.plugins.action import ActionBase
 
@@ -32,19 +34,34 @@ def documented_options(action: str) -> dict[str, dict[str, Any]]:
     return options
 
 
+def read_list(value: Any) -> Any:
+    """Return the list that a text is in JSON or YAML, such as ``["a", "b"]``; else ``value`` itself.
+
+    Ansible splits a text at its commas, brackets and all.
+    """
+    if isinstance(value, str) and value.strip().startswith("["):
+        with suppress(yaml.YAMLError):
+            found = yaml.safe_load(value)
+            return found if isinstance(found, list) else value
+    return value
+
+
 class Action(ActionBase):
     """An action; `act` does its work, and plugins/modules has its documentation."""
 
     OPTIONS: ClassVar[dict[str, dict[str, Any]]]
 
     def __init_subclass__(cls) -> None:
-        """Take its options from its documentation."""
-        if "OPTIONS" not in vars(cls):
+        """Take its options from its documentation; a class that others derive from it has them already."""
+        if not hasattr(cls, "OPTIONS"):
             cls.OPTIONS = documented_options(cls.__module__)
 
     def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Do the task."""
         result = super().run(tmp, task_vars)
+        for name, option in self.OPTIONS.items():
+            if option.get("type") == "list" and name in self._task.args:
+                self._task.args[name] = read_list(self._task.args[name])
         _, args = self.validate_argument_spec(self.OPTIONS)
         try:
             answer = self.act(args, task_vars or {})

@@ -10,14 +10,19 @@ import typer
 from rekindle.capsule.wheelhouse import Bundled, bundle
 from rekindle.host import folders
 
-from .folders import records
+from .folders import NEWEST, records
 from .verb import OK, Answer, Json, Verb, answer
 
 
 def run(
     plans: Annotated[
         list[Path],
-        typer.Argument(metavar="PLAN.json", help="Beside its host.json, or a folder of results with them."),
+        typer.Argument(
+            metavar="[PLAN.json]...",
+            help="Beside its host.json, or a folder of results with them; the newest by default.",
+            default_factory=lambda: [NEWEST],
+            show_default=False,
+        ),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="WHEELHOUSE", help="Folder to fill.")],
     json: Json = False,

@@ -11,15 +11,25 @@ from rekindle.records.base import is_ours
 from rekindle.records.folders import play_in
 from rekindle.results.gather import HostResults, Results, gather, gather_host
 
+NEWEST = Path("results", folders.LATEST)
+"""What a verb reads that is given no folder of results."""
+
 Folder = Annotated[
     Path,
     typer.Argument(
-        metavar="FOLDER", help="Of results, of a host or a job in it, or any workspace of NVFlare."
+        metavar="[FOLDER]",
+        help="Of results, of a host or a job in it, or a workspace of NVFlare; the newest run by default.",
     ),
 ]
 
 Runs = Annotated[
-    list[Path], typer.Argument(metavar="RESULTS...", help="Folders of a run, or of runs as results/ is.")
+    list[Path],
+    typer.Argument(
+        metavar="[RESULTS]...",
+        help="Folders of a run, or of runs as results/ is; the newest run by default.",
+        default_factory=lambda: [NEWEST],
+        show_default=False,
+    ),
 ]
 
 _OF_A_HOST = (

@@ -11,11 +11,11 @@ from rekindle.results.gather import gather
 from rekindle.results.received import judge_again
 from rekindle.results.row import Row
 
-from .folders import Folder, host_alone, is_results
+from .folders import NEWEST, Folder, host_alone, is_results
 from .verb import FAILED, OK, UNKNOWN, Answer, Json, Verb, answer
 
 
-def run(folder: Folder, json: Json = False) -> Answer:
+def run(folder: Folder = NEWEST, json: Json = False) -> Answer:
     """Print the verdict on the run, or on each in a results folder or a host's.
 
     Raises:

@@ -13,14 +13,15 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from rekindle.records.complaint import BundleError, Complaint, VersionError
-from rekindle.records.text import one_line
+from rekindle.records.complaint import FIX, BundleError, Complaint, VersionError
+from rekindle.records.text import as_json, one_line
 
-from .verb import OK, UNKNOWN, USAGE, Answer
+from .verb import OK, UNKNOWN, USAGE, Answer, Refusal
 from .verbs import HELP, load
 
 _ASCII = str.maketrans({"–": "-", "—": "-", "─": "-", "×": "x", "→": "->", "…": "...", "’": "'", "·": "."})
 
+_HELP = ["-h", "--help"]
 _STYLE: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
 
 
@@ -40,12 +41,15 @@ def _command(name: str) -> Any:
         help=HELP[name],
         epilog=verb.epilog,
         options_metavar="[--json] [ANSIBLE'S OPTIONS]" if verb.passes_on else "[OPTIONS]",
-        context_settings=dict.fromkeys(("allow_extra_args", "ignore_unknown_options"), verb.passes_on),
+        context_settings={
+            "help_option_names": _HELP,
+            **dict.fromkeys(("allow_extra_args", "ignore_unknown_options"), verb.passes_on),
+        },
     )(verb.run)
     return get_command(alone)
 
 
-app = typer.Typer(cls=_Verbs, **_STYLE)
+app = typer.Typer(cls=_Verbs, context_settings={"help_option_names": _HELP}, **_STYLE)
 
 
 def _version(asked: bool) -> None:
@@ -79,7 +83,7 @@ def main() -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="rekindle")
     try:
-        answer = app(prog_name="rekindle", standalone_mode=False)
+        answer = app(sys.argv[1:] or ["--help"], prog_name="rekindle", standalone_mode=False)
         if isinstance(answer, Answer):
             _print(answer.text)
             return answer.status
@@ -94,6 +98,9 @@ def main() -> int:
         message, status = _failure(error)
         if isinstance(error, OSError) and error.filename is None:
             _forget_output()  # Python would try it again as it ends
+        if {"--json", "--json-lines"} & {*sys.argv}:
+            what, _, fix = message.partition(FIX)
+            _print(as_json(Refusal("rekindle/refusal/1", one_line(what), one_line(fix))))
         with suppress(OSError):
             print(one_line(message), file=sys.stderr, flush=True)
         return status

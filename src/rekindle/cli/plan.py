@@ -20,7 +20,7 @@ from rekindle.solver.catalogue import environments, rules
 from rekindle.solver.choose import Request
 from rekindle.solver.together import Together, together
 
-from .folders import is_results, records
+from .folders import NEWEST, is_results, records
 from .verb import OK, UNKNOWN, Answer, Json, Verb, answer
 
 _DRIVER = re.compile(r"driver=([0-9]{1,5}(?:\.[0-9]{1,5}){0,3})")
@@ -44,8 +44,11 @@ def run(
     hosts: Annotated[
         list[Path],
         typer.Argument(
-            metavar="HOST.json...",
-            help="A record, or a folder of results with it; several share one build if any fits all.",
+            metavar="[HOST.json]...",
+            help="A record, or a folder of results with it, the newest by default; several share one build "
+            "if any fits all.",
+            default_factory=lambda: [NEWEST],
+            show_default=False,
         ),
     ],
     framework: Annotated[

@@ -6,11 +6,14 @@ ansible-runner's own settings (callback, cache, unchecked host keys) are not use
 
 import locale
 import os
+import re
+import shlex
 import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +22,8 @@ import typer
 from ansible_runner.interface import init_command_config
 
 from rekindle.host import places
+from rekindle.records import Complaint
+from rekindle.records.complaint import FIX
 from rekindle.report.data import ResultsData, data
 from rekindle.results.check import CheckData, check
 from rekindle.results.gather import gather
@@ -27,6 +32,8 @@ from .folders import is_results
 from .verb import FAILED, OK, UNKNOWN, USAGE, Answer, Json, Verb, answer
 
 T = TypeVar("T")
+_INVENTORY = re.compile(r"-[A-Za-z]*i|--i")
+"""Options of Ansible's that name an inventory: ``-i x``, ``-vi x``, ``--inventory=x``."""
 
 _NOT_PROVEN = (2, 4, 8)
 """Ansible's statuses of plays in which a host failed, was unreachable, or ended the play."""
@@ -97,7 +104,11 @@ def play(
     """Run a playbook of ours, with ``json`` to standard error.
 
     Return our exit status, and what ``read`` returns of the results folder if a play began.
+
+    Raises:
+        Complaint: the arguments name no inventory, or with ``json`` nothing began.
     """
+    _require_inventory(arguments)
     path = str(places.repository() / "playbooks" / playbook)
     with tempfile.TemporaryDirectory(prefix="rekindle-") as folder:
         note = Path(folder, "results")
@@ -110,19 +121,43 @@ def play(
             error_fd=sys.stderr,
             status_handler=_forget_environment,
         )
-        runner.config.env = _environment(note)
+        runner.config.env = _environment(note, [Path(playbook).stem, *arguments])
         with _signals_are_ansibles():
             runner.run()
         results = Path(note.read_text(encoding="utf-8")) if note.exists() else None
+        if json and read and results is None and runner.rc:
+            raise _refusal(Path(folder, "refused"))
         found = read(results) if read and results and is_results(results) else None
     return _status(runner.rc, results is not None), found
 
 
-def _environment(note: Path) -> dict[str, str]:
-    """Return the user's environment and ours; the callback writes the results' path to ``note``."""
+def _require_inventory(arguments: list[str]) -> None:
+    """Require that hosts are named: nobody wants those of a default touched."""
+    if not any(map(_INVENTORY.match, arguments)) and "ANSIBLE_INVENTORY" not in os.environ:
+        local = places.repository() / "inventories/local"
+        here = f"; this machine alone is -i {shlex.quote(str(local))}" if local.exists() else ""
+        verb = " ".join(takewhile(lambda word: not word.startswith("-"), sys.argv[1:]))
+        fix = f"type rekindle {verb} -i lease_hosts, your inventory{here}."
+        raise Complaint("No inventory is named, and nothing is done for hosts that nobody named.", fix)
+
+
+def _refusal(refused: Path) -> Complaint:
+    """Return why nothing began, by the callback's file, or else that Ansible has said it."""
+    if refused.exists():
+        message, _, fix = refused.read_text(encoding="utf-8").partition(FIX)
+        return Complaint(message, fix)
+    return Complaint("Nothing began, and Ansible has reported why.", "see standard error.")
+
+
+def _environment(note: Path, words: list[str]) -> dict[str, str]:
+    """Return the user's environment and ours; the callback writes the results' path to ``note``.
+
+    ``words`` are those that run this play again.
+    """
     environment = {
         **os.environ,
         "REKINDLE_TOLD": str(note),
+        "REKINDLE_TYPED": shlex.join(["rekindle", *words]),
         "ANSIBLE_CONFIG": str(places.repository() / "ansible.cfg"),
     }
     if locale.getlocale()[1] != "UTF-8":

@@ -11,13 +11,13 @@ from rekindle.results import sealing
 from rekindle.results.gather import HostResults, Results
 from rekindle.results.row import Row
 
-from .folders import Folder, host_alone, is_host, is_results
+from .folders import NEWEST, Folder, host_alone, is_host, is_results
 from .verb import FAILED, OK, UNKNOWN, Answer, Json, Verb, answer
 
 _RECORDED = "Verdicts are as they were recorded and were not judged again: `rekindle judge {}` does that."
 
 
-def run(folder: Folder, json: Json = False) -> Answer:
+def run(folder: Folder = NEWEST, json: Json = False) -> Answer:
     """Write the reports of the results folder that has ``folder``, and print the table.
 
     For a run outside of results folders, only print the table.

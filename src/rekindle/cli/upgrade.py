@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from rekindle.records import RecordError
+from rekindle.records import Complaint, RecordError
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
 from rekindle.report.table import terminal
 from rekindle.report.upgrade import upgrade_text
@@ -32,7 +32,7 @@ def run(
         raise typer.BadParameter(f"{release!r} is not one of {', '.join(known)}", param_hint="RELEASE")
     status, first = play("site.yml", context.args, json, _read)
     if first is None or status not in {OK, FAILED}:
-        return Answer(status, "")
+        return _without(status, json)
     folder, before = first
     if releases(before) == [release]:
         fix = "set rekindle_nvflare to the release that they are upgraded from."
@@ -43,9 +43,22 @@ def run(
     options = [word for name, value in wanted.items() for word in ("-e", f"{name}={value}")]
     status, second = play("site.yml", [*context.args, *options], json, _read)
     if second is None or status not in {OK, FAILED}:
-        return Answer(status, "")
+        return _without(status, json)
     found = upgrade(before, second[1], release, [str(folder), str(second[0])])
     return answer(OF_STATE[found.state], upgrade_text(found, *terminal()), found, json)
+
+
+def _without(status: int, json: bool) -> Answer:
+    """Return the answer where a run has none.
+
+    Raises:
+        Complaint: with ``json``, as that has to say so.
+    """
+    if json:
+        raise Complaint(
+            "The run ended without an answer, and Ansible has reported why.", "see standard error."
+        )
+    return Answer(status, "")
 
 
 def _read(folder: Path) -> tuple[Path, Results]:

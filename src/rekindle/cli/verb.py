@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
+import msgspec
 import typer
 
 from rekindle.records.text import as_json
@@ -13,6 +14,14 @@ OK, FAILED, USAGE, UNKNOWN = range(4)
 OF_STATE = {"ok": OK, "failed": FAILED, "unknown": UNKNOWN}
 
 Json = Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")]
+
+
+class Refusal(msgspec.Struct):
+    """What a verb prints with ``--json`` where it has no answer."""
+
+    schema: Literal["rekindle/refusal/1"]
+    message: str
+    fix: str
 
 
 class Answer(NamedTuple):

@@ -17,7 +17,7 @@ from rekindle.results import seal, sealing, state
 from rekindle.results.gather import placed_in
 from rekindle.results.received import seal_of, why_absent
 
-from .folders import is_results
+from .folders import NEWEST, is_results
 from .verb import FAILED, OK, Answer, Json, Verb, answer
 
 _KEY_LIMIT = 1 << 16
@@ -53,7 +53,9 @@ class Verification(msgspec.Struct):
 
 
 def run(
-    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="A folder under results/.")],
+    results: Annotated[
+        Path, typer.Argument(metavar="[RESULTS]", help="A folder under results/; the newest by default.")
+    ] = NEWEST,
     key: Annotated[
         Path | None,
         typer.Option(

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 from msgspec import to_builtins
 
-from rekindle.host import folders
 from rekindle.report.live import Table, pause_s
 from rekindle.report.reports import summary
 from rekindle.report.table import draws
@@ -18,6 +17,7 @@ from rekindle.results.gather import Results, gather
 from rekindle.results.journal import playing
 from rekindle.results.watched import Snapshot, Watched, snapshot
 
+from .folders import NEWEST
 from .report import standing
 from .verb import UNKNOWN, Answer, Verb
 
@@ -25,7 +25,7 @@ from .verb import UNKNOWN, Answer, Verb
 def run(
     run: Annotated[
         Path, typer.Argument(metavar="[RUN]", help="Folder of a run's results; the newest by default.")
-    ] = Path("results", folders.LATEST),
+    ] = NEWEST,
     json: Annotated[
         bool, typer.Option("--json-lines", "--json", help="A line of JSON for each change, for programs.")
     ] = False,

@@ -1,11 +1,15 @@
 """A run's progress: its round, its loss, and an estimate of the time that its training still takes."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from rekindle.flare.workspace import SERVER
 from rekindle.host import detached, files, folders
 from rekindle.records import Job, RecordError
 from rekindle.records.events import AnyEvent, DeviceEvent, RoundEvent, TaskEvent, decode_event
+
+from .snapshot import Process
 
 
 class Reporter:
@@ -21,10 +25,11 @@ class Reporter:
         self._results = 0
         self._result: TaskEvent | None = None
 
-    def report(self, elapsed_s: float, message: str | None = None) -> None:
-        """Write ``message``, or how far the trainers are."""
+    def report(self, elapsed_s: float, message: str | None = None, now: Iterable[Process] = ()) -> None:
+        """Write ``message``, how far the trainers are, or what the processes that run ``now`` begin."""
         self._read_events()
-        detached.write_progress(self._path, "running", message or self._done() or "starting", elapsed_s)
+        text = message or self._done() or self._beginning([*now])
+        detached.write_progress(self._path, "running", text, elapsed_s)
 
     def wait(self, elapsed_s: float, message: str) -> None:
         """Write what the run waits for before it starts."""
@@ -66,6 +71,22 @@ class Reporter:
         if left > 0 and (pace := self._pace()) is not None:
             parts.append(f"about {left * pace:.0f} s left")
         return ", ".join(parts)
+
+    def _beginning(self, now: list[Process]) -> str:
+        """Return what goes on before the first round, by the evidence and the processes that there are."""
+        if self._began is not None:
+            return "starting: the trainers have their devices, and compute their first batch"
+        clients = {process.pid: process.nvflare for process in now if process.nvflare not in {None, SERVER}}
+        others = [process for process in now if process.nvflare is None]
+        trainers = {of.site or clients.get(of.parent) for of in others} - {None}
+        if trainers:
+            return f"starting: trainers of {len(trainers)} of {self._job.sites} sites import and read data"
+        if sites := len({*clients.values()}):
+            return f"starting: {sites} of {self._job.sites} sites have joined NVFlare's server"
+        if len(others) < len(now):
+            return "starting: NVFlare's server is up"
+        newest = max(others, key=lambda process: process.born, default=None)
+        return f"starting: {newest.title} imports and prepares data" if newest else "starting"
 
     def _of_server(self) -> str:
         """Return such as ``round 2/3, 3 results``, of an example whose trainers record nothing."""

@@ -158,6 +158,8 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: Clock, re
                 while (status := process.poll()) is None:
                     reap_orphans(but=[process.pid, *(sampler.pid for sampler in nodes.samplers())])
                     nodes.check()
+                    if (run_dir / folders.EVIDENCE / folders.IMPORT_ERROR).exists():
+                        return _End("finished", 1)
                     elapsed = clock.read()
                     end = _End("limit") if elapsed > spec.job.limit_s else None
                     now = replace(snapshot(run_dir, find), at=elapsed)
@@ -166,7 +168,7 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: Clock, re
                     message = watchdog.look(*nodes.join(now, sampler.sample(now)))
                     if message is not None:
                         end = _End("hung", message=message)
-                    reporter.report(elapsed)
+                    reporter.report(elapsed, now=now.processes)
                     if end is not None:
                         autopsy(run_dir, spec.tmpdir, find)
                         nodes.autopsy()

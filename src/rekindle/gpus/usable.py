@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from rekindle.records import Complaint, Driver, FailedProbe, Gpu, HostRecord, PciGpu
+from rekindle.records.complaint import ANOTHER
 from rekindle.records.text import one_line
 
 from .models import capability_of, device_name, first_driver, model_of, version_key
@@ -73,7 +74,7 @@ def absent(host: HostRecord) -> Complaint | None:
     if failed and failed.timed_out:
         return Complaint(
             f"The GPUs' state cannot be known{reason}",
-            "look for Xid lines in dmesg, then restart the host or ask for another one.",
+            f"look for Xid lines in dmesg, then restart the host or {ANOTHER} one.",
         )
     which = f" ({_named(host.pci_devices)})" if host.pci_devices else ""
     words = failed.message if failed else ""
@@ -118,7 +119,7 @@ def _load(host: HostRecord) -> str:
     end = min(ends, key=version_key, default=None)
     last = f", of branch {end} at most" if end else ""
     if end and version_key(end) < version_key(OLDEST_DRIVER)[:1]:
-        return f"use another host, as branch {end} is the last for it, and no build runs there"
+        return f"{ANOTHER} host, as branch {end} is the last for it, and no build runs there"
     held = any(pci_gpu.kernel_driver == "nouveau" for pci_gpu in host.pci_devices)
     instead = " instead of nouveau" if held else ""
     if any(device_name(pci_gpu.device) is None for pci_gpu in host.pci_devices):

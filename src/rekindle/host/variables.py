@@ -77,6 +77,11 @@ def for_jobs(environ: Mapping[str, str]) -> dict[str, str]:
     return allowed | TELEMETRY_OFF
 
 
+def is_secret(name: str) -> bool:
+    """Whether a variable of that name has a secret, and not the path of a file that has one."""
+    return bool(_SECRET.search(name)) and not name.lower().endswith(("_file", "_path", "_dir"))
+
+
 def path_from(python: str, environ: Mapping[str, str]) -> str:
     """Return the PATH of ``environ`` with the programs of an interpreter's environment first."""
     return f"{Path(python).parent}{os.pathsep}{environ.get('PATH', os.defpath)}"

@@ -7,6 +7,7 @@ from rekindle.gpus.models import newest_python, version_key
 from rekindle.gpus.usable import in_mig_mode, is_mig
 from rekindle.host import folders
 from rekindle.records import Complaint, Gpu, HostRecord, Python
+from rekindle.records.complaint import ANOTHER
 
 from .record import flaw
 
@@ -98,12 +99,12 @@ def _gpus(host: HostRecord) -> Iterator[Complaint]:
 def _health(gpu: Gpu, name: str) -> Iterator[Complaint]:
     if gpu.state == "lost":
         yield Complaint(
-            f"{name} is lost: {gpu.message}.", "restart the host; if it stays lost, ask for another one."
+            f"{name} is lost: {gpu.message}.", f"restart the host; if it stays lost, {ANOTHER} one."
         )
     if gpu.state == "error":
         yield Complaint(
             f"{name} is in error: {gpu.message}.",
-            f"reset it (nvidia-smi --gpu-reset -i {gpu.index}) or restart the host, or ask for another.",
+            f"reset it (nvidia-smi --gpu-reset -i {gpu.index}) or restart the host, or {ANOTHER}.",
         )
     if is_mig(gpu):
         yield in_mig_mode(gpu)
@@ -111,13 +112,13 @@ def _health(gpu: Gpu, name: str) -> Iterator[Complaint]:
         yield Complaint(
             f"{name} has {gpu.ecc_uncorrected_volatile} uncorrected ECC errors, "
             f"{MAX_UNCORRECTED_ECC} are allowed.",
-            "reset it or restart the host; if they come back, ask for another one.",
+            f"reset it or restart the host; if they come back, {ANOTHER} one.",
         )
     if gpu.row_remap_pending:
         fix = "reset it or restart the host, which carries the remap out."
         yield Complaint(f"{name} waits for a row remap.", fix)
     if gpu.row_remap_failure:
-        fix = "ask for another host, as this GPU has to be replaced."
+        fix = f"{ANOTHER} host, as this GPU has to be replaced."
         yield Complaint(f"{name} failed to remap a row.", fix)
     if slow := sorted(HARDWARE_SLOWDOWNS.intersection(gpu.throttle_reasons)):
         heat = "" if gpu.temperature_c is None else f" at {gpu.temperature_c} °C"

@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -11,9 +11,10 @@ from msgspec.structs import asdict, replace
 
 from rekindle.host import folders, payload, places
 from rekindle.judge import CHECKS, known
-from rekindle.records import Example, Job, PlanRecord, RecordError, convert, to_builtins
+from rekindle.records import Example, Job, PlanRecord, RecordError, convert, events, to_builtins
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
 from rekindle.records.job import NAME, Variant
+from rekindle.records.misfits import misfits
 from rekindle.solver.catalogue import environments, rules
 
 from .placement import minor
@@ -27,6 +28,8 @@ _RESERVED = (_EXAMPLES, folders.EARLIER, "locks", "retired")
 """Names of other folders beside jobs'."""
 SIZES = {"sites": ("{sites}", "{names}"), "ranks_per_site": (), "rounds": ("{rounds}",), "limit_s": ()}
 """Fields of job.yml that an inventory may set, with what has one of to stand for them in a job's command."""
+_OF_RANKS = frozenset({events.DeviceEvent, events.FinalEvent, events.RoundEvent})
+"""Evidence that ranks and job.py write by ``rekindle.trainer`` alone."""
 _TRAVELS_MB = 256
 """Of a user's folder, which every host gets."""
 
@@ -110,7 +113,10 @@ def load_job(jobs: Path, name: str) -> Job:
 def _read(path: Path, **defaults: str) -> Job:
     try:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))
-        job = convert({**defaults, **given} if isinstance(given, dict) else given, Job)
+        given = {**defaults, **given} if isinstance(given, dict) else given
+        if mistakes := [*misfits(given, Job), *_unprovable(given, path)]:
+            raise RecordError("; ".join(mistakes))
+        job = convert(given, Job)
     except OSError as error:
         raise RecordError(
             f"{path} cannot be read: {error.strerror}.", "name a job.yml that is there in rekindle_jobs."
@@ -123,16 +129,33 @@ def _read(path: Path, **defaults: str) -> Job:
             f"{path} names the environment {job.environment!r}, and there is none.",
             f"name one of {', '.join(environments())}.",
         )
-    for claim in (claim.claim for claim in job.proof if not known(claim.claim)):
-        if claim in CHECKS:
-            raise RecordError(f"{path} claims {claim!r}, which is checked of every run.", "leave it out.")
-        raise RecordError(f"{path} claims {claim!r}, and no check has that name.", _CORRECT)
     described = job.example.described if job.example else ()
     for mend in (mend for example in described for mend in example.mends or ()):
         if _escapes(mend.file):
             message = f"{path} mends {mend.file!r}, which is not in the folder of its code."
             raise RecordError(message, "write its path from there on.")
     return job
+
+
+def _unprovable(given: Any, path: Path) -> Iterator[str]:
+    """Yield each claim of a job.yml, as YAML has it, that no run of that job can show."""
+    table = given if isinstance(given, dict) else {}
+    proof = table["proof"] if isinstance(table.get("proof"), list) else []
+    claims = (item.get("claim") for item in proof if isinstance(item, dict))
+    for claim in (claim for claim in claims if isinstance(claim, str)):
+        if claim in CHECKS and not known(claim):
+            yield f"it claims {claim!r}, which is checked of every run"
+        elif claim not in CHECKS:
+            yield f"it claims {claim!r}, and no check has that name"
+        elif _OF_RANKS.intersection(CHECKS[claim].needs) and not _records(path, table.get("code")):
+            yield f"it claims {claim!r}, and none of its files imports rekindle.trainer, which would show it"
+
+
+def _records(path: Path, code: object) -> bool:
+    """Whether the code of a job.yml has ranks record what they do."""
+    folder = path.parents[1] / code if isinstance(code, str) else path.parent
+    texts = (file.read_text(encoding="utf-8", errors="replace") for file in folder.rglob("*.py"))
+    return any("rekindle.trainer" in text for text in texts)
 
 
 def _own(jobs: Path, path: Path) -> Job:

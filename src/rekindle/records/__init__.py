@@ -54,6 +54,7 @@ from .run import (
 )
 from .slurm import Cluster, NodeGroup, Slurm
 from .stages import (
+    Command,
     Environment,
     EnvRecord,
     Image,

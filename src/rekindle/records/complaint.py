@@ -7,6 +7,9 @@ FIX = " Fix: "
 _ADVICE = " Its advice: "
 """Stands there in what a host says, so that nobody takes it for ours."""
 
+ANOTHER = "ask for another"
+"""Is in a fix where a host itself is broken, so that no command on it helps."""
+
 
 class Complaint(Exception):
     """What is wrong, and the fix where one is known."""

@@ -156,6 +156,16 @@ class PlacedRecord(Record, kw_only=True, frozen=True):
     """When the run was judged PASS, if it had passed before and was not run again."""
 
 
+class Command(Record, kw_only=True, frozen=True):
+    """The command that began a playbook, without secrets."""
+
+    words: Few[Text]
+    folder: Text
+    """In which it was typed."""
+    results: Text
+    """Its results folder, from there on."""
+
+
 class PlaybookRecord(Record, kw_only=True, frozen=True):
     """What the playbooks on one results folder set out to do."""
 
@@ -169,6 +179,8 @@ class PlaybookRecord(Record, kw_only=True, frozen=True):
     """Start of the latest ``--check`` of each host on which no other playbook ran since."""
     asked: Table[Text] = {}
     """The last stage that it was to reach, by the host."""
+    typed: Table[Command] = {}
+    """What began the latest playbook on each host, without ``--check``."""
 
     @property
     def newest(self) -> Timestamp:

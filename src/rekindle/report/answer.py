@@ -1,9 +1,8 @@
 """A run's answer for a terminal: how many hosts are proven, each cause once, what passed by job."""
 
-import shlex
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rekindle.host import folders
@@ -13,14 +12,13 @@ from rekindle.results.folded import folded
 from rekindle.results.gather import NO_HOSTS, Results
 from rekindle.results.row import RowKind
 
+from .steps import Step, next_steps
 from .table import coloured, grid
 
 SMALL = 12
 """Rows of a result of which each is shown."""
 _SHARES = {"host": 0.16, "job": 0.25, "verdict": 1.0, "duration": 1.0, "GPUs": 0.13}
 _FOLDED = {"job": 0.3, "verdict": 1.0, "hosts": 1.0, "fastest": 1.0, "median": 1.0, "slowest": 0.3}
-_PLAYS = {"federate": "ansible-playbook federate.yml", "retire": "rekindle retire"}
-"""What goes on, by the last stage that was asked for, if that is no stage of site.yml."""
 _LINES, _NAMED = 70, 8
 """Lines after which a cause has one, and names before the rest are counted."""
 
@@ -55,12 +53,12 @@ def answer_text(results: Results, base: Path | None, width: int, colour: bool) -
     small = len(results.rows) <= SMALL
     found = causes(results.rows)
     paragraphs, lines = [answer(results)], 0
-    for number, cause in enumerate(found):
+    steps = next_steps(found, results.playbook, base) if base else [None] * len(found)
+    for number, (cause, step) in enumerate(zip(found, steps, strict=True)):
         if not small and lines > _LINES:
             paragraphs.append("\n".join(brief(found[number:], width, colour)))
             break
-        following = next_step(cause, base, results.playbook.asked) if base else None
-        paragraph = "\n".join(_paragraph(cause, following, width, colour))
+        paragraph = "\n".join(_paragraph(cause, step, width, colour))
         lines += paragraph.count("\n") + 2
         paragraphs.append(paragraph)
     if not results.rows:
@@ -69,7 +67,7 @@ def answer_text(results: Results, base: Path | None, width: int, colour: bool) -
     return "\n\n".join(filter(None, paragraphs))
 
 
-def _paragraph(cause: Cause, following: str | None, width: int, colour: bool) -> Iterator[str]:
+def _paragraph(cause: Cause, step: Step | None, width: int, colour: bool) -> Iterator[str]:
     layer = f" ({cause.layer})" if cause.layer else ""
     optional = "" if cause.required else ", not required"
     head = (
@@ -85,8 +83,8 @@ def _paragraph(cause: Cause, following: str | None, width: int, colour: bool) ->
         yield f"  seen: {one_line(place.where)}"
         if place.text:
             yield shortened(f"    {one_line(place.text)}", width)
-    if following:
-        yield f"  next: {following}"
+    if step:
+        yield f"  next: {step.typed_in(Path.cwd())}"
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -106,28 +104,6 @@ def where(cause: Cause) -> str:
     """Return jobs and hosts: ``pt_ddp, llm_sft on 10 hosts: gpu-1, gpu-2 and 8 more``."""
     count = f"{len(cause.hosts)} hosts: " if len(cause.hosts) > 1 else ""
     return " ".join(filter(None, (", ".join(cause.jobs), f"on {count}{few(cause.hosts)}")))
-
-
-def next_step(cause: Cause, base: Path, asked: Mapping[str, str]) -> str:
-    """Return the command to type next: what shows all evidence where no cause is known, or else what goes on.
-
-    Args:
-        cause: of rows that have failed.
-        base: the results folder as a user would name it.
-        asked: the last stage that each host was to reach.
-    """
-    row = cause.rows[0]
-    if row.verdict and row.job and row.verdict.evidence and not row.verdict.findings:
-        return f"rekindle judge {_typed(base / row.host / row.job)}"
-    stage = asked.get(row.host, "")
-    few_hosts = len(cause.hosts) <= _NAMED and stage != "federate"
-    limit = f" --limit {_typed(','.join(cause.hosts))}" if few_hosts else ""
-    play = _PLAYS.get(stage, "rekindle site")
-    return f"{play} -i INVENTORY{limit} -e rekindle_results={_typed(base)}"
-
-
-def _typed(value: object) -> str:
-    return shlex.quote(one_line(str(value)))
 
 
 def _rows(results: Results, width: int, colour: bool) -> str:

@@ -20,10 +20,11 @@ from rekindle.results.gather import HostResults, Results
 
 from . import plot as axes
 from . import strip as lane
-from .answer import answer, next_step
+from .answer import answer
 from .matrix import matrix
 from .plot import Plot, plot
 from .rounds import rounds
+from .steps import next_steps
 
 _Y_LABELS = {"accuracy": "accuracy (fraction correct)"}
 _FIGURES, _LINES = 12, 24
@@ -55,6 +56,7 @@ def _script() -> dict[str, str]:
 def html(results: Results) -> str:
     """Return the page of all hosts: the answer, the matrix, each cause once, and acceptance."""
     accepted, strips = results.accepted
+    found = causes(results.rows)
     return (
         _environment()
         .get_template("report.html.j2")
@@ -62,9 +64,8 @@ def html(results: Results) -> str:
             results=results,
             answer=answer(results),
             matrix=matrix(results),
-            causes=causes(results.rows),
+            causes=list(zip(found, next_steps(found, results.playbook, Path()), strict=True)),
             cited=cited,
-            next_step=partial(next_step, base=Path(), asked=results.playbook.asked),
             folds=folded(results.rows),
             accepted=accepted,
             strips=[lane.drawn(strip) for strip in strips],

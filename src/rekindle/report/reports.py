@@ -7,9 +7,10 @@ from pathlib import Path
 
 from msgspec import to_builtins
 
-from rekindle.host import own
+from rekindle.host import files, folders, own
 from rekindle.records import RecordError
 from rekindle.records.text import clean, with_texts
+from rekindle.results.causes import causes
 from rekindle.results.gather import HostResults, Results, gather
 from rekindle.results.links import refuse_links
 
@@ -19,6 +20,7 @@ from .data import data
 from .html import host_html, html
 from .junit import junit
 from .metrics import metrics
+from .steps import host_lists
 from .table import terminal
 
 REPORTS = ("report.html", "results.json", "junit.xml", "metrics.prom")
@@ -43,6 +45,11 @@ def write_reports(folder: Path) -> Results:
             "junit.xml": junit(results),
             "metrics.prom": metrics(results),
         }
+        if (folder / folders.HOSTS).is_symlink():
+            (folder / folders.HOSTS).unlink()
+        for path in files.found(folder, f"{folders.HOSTS}/*.txt"):
+            path.unlink()
+        reports |= {name: text.encode() for name, text in host_lists(causes(results.rows)).items()}
         for name, content in reports.items():
             try:
                 own.write(folder / name, content)

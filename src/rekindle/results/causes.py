@@ -9,6 +9,7 @@ from itertools import islice
 
 from rekindle.host import files
 from rekindle.records import Complaint, Layer
+from rekindle.records.complaint import ANOTHER
 from rekindle.records.text import clean
 
 from .row import Row, RowKind
@@ -22,6 +23,8 @@ NO_FAILURE = {"RUNNING", "READY", "RETIRED", "PASS"}
 _OF_ONE = re.compile(r"GPU-[0-9A-Fa-f-]+|\b[0-9a-f]{12,}\b|\d+(?:\.\d+)?")
 """What differs between hosts that fail alike: UUIDs, digests, figures."""
 _WORD = re.compile(r"[\w.-]+")
+_WORDS, _NAME = 6, 60
+"""Words of a message in a cause's name, and its letters."""
 _AROUND, _FAR, _LONGEST = 5, 1_000_000, 400
 """Lines on each side, the last line that is looked for, and bytes of one."""
 
@@ -52,6 +55,17 @@ class Cause:
     def jobs(self) -> list[str]:
         """Names, each once."""
         return list(dict.fromkeys(row.job for row in self.rows if row.job))
+
+    @property
+    def name(self) -> str:
+        """Of its file of hosts: ``lost-the-host-was-lost-during``."""
+        words = re.findall(r"[a-z]+", alike(self.message, self.hosts).lower())
+        return "-".join([self.kind.lower().replace("_", "-"), *words[:_WORDS]])[:_NAME]
+
+    @property
+    def curable(self) -> bool:
+        """Whether its hosts can do better than they did: none of them has to be replaced."""
+        return ANOTHER not in (self.remedy or "").lower()
 
     @property
     def required(self) -> bool:

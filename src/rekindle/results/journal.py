@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from rekindle.host import files, folders, own, places
 from rekindle.host.look import taken
-from rekindle.records import Complaint, Outcome, PlaybookRecord, Timestamp, write
+from rekindle.records import Command, Complaint, Outcome, PlaybookRecord, Timestamp, write
 from rekindle.records.complaint import quoted
 from rekindle.records.folders import outcome_in, play_in
 from rekindle.records.text import one_line, shortened
@@ -37,6 +37,7 @@ def begin_play(  # noqa: PLR0913 - each is a part of what is noted
     *,
     left: Collection[str],
     now: Timestamp,
+    typed: Command | None = None,
     checks: bool = False,
 ) -> None:
     """Add the hosts of a play, whose last stage this is, to run.json; drop outcomes that it makes stale.
@@ -59,7 +60,9 @@ def begin_play(  # noqa: PLR0913 - each is a part of what is noted
         began, checked = known.began, {name: at for name, at in known.checked.items() if name not in names}
         now_at = dict.fromkeys(names, now)
         began, checked = (began, checked | now_at) if checks else (began | now_at, checked)
-        write(path, replace(known, hosts=both, began=began, checked=checked, asked=asked))
+        commands = {**known.typed, **(dict.fromkeys(names, typed) if typed and not checks else {})}
+        known = replace(known, hosts=both, began=began, checked=checked, asked=asked, typed=commands)
+        write(path, known)
     for host in set(names).difference(left):
         (folder / host / folders.REFUSAL_RECORD).unlink(missing_ok=True)
         outcome = folder / host / folders.OUTCOME_RECORD

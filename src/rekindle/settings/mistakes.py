@@ -11,6 +11,7 @@ from typing import Any
 from ansible.module_utils.common.parameters import DEFAULT_TYPE_VALIDATORS
 
 from rekindle import capsule
+from rekindle.actions.base import read_list
 from rekindle.host.batch import is_ours
 from rekindle.host.places import here
 from rekindle.hostfacts import archive, flaw
@@ -107,7 +108,7 @@ def _converted(name: str, value: Any, spec: Mapping[str, Any]) -> Any:
     if value is None or (kind == "str" and isinstance(value, (list, dict))):
         raise wrong
     try:
-        converted = DEFAULT_TYPE_VALIDATORS[kind](value)
+        converted = DEFAULT_TYPE_VALIDATORS[kind](read_list(value) if kind == "list" else value)
     except (TypeError, ValueError):
         raise wrong from None
     if kind == "list":

@@ -11,6 +11,7 @@ from ansible.errors import AnsibleError
 from ansible.module_utils.common.parameters import DEFAULT_TYPE_VALIDATORS
 from ansible.template import Templar
 
+from rekindle.actions.base import read_list
 from rekindle.capsule.wheelhouse import require_files
 from rekindle.host import folders
 from rekindle.records import Complaint, RecordError
@@ -116,7 +117,9 @@ def of_run(play: Any) -> tuple[str, list[str]]:
     values = {name: _value(known.get(f"rekindle_{name}"), fill) for name in ("results", "on_end")}
     values = {name: value for name, value in values.items() if not isinstance(value, Unknown)}
     command = values.get("on_end") or []
-    return values.get("results") or "", [str(word) for word in DEFAULT_TYPE_VALIDATORS["list"](command)]
+    return values.get("results") or "", [
+        str(word) for word in DEFAULT_TYPE_VALIDATORS["list"](read_list(command))
+    ]
 
 
 def _check_wheelhouse(variables: Mapping[str, Any], fill: Callable[[Any], Any], home: Path) -> None:

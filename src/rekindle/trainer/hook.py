@@ -21,6 +21,7 @@ from rekindle.host import folders
 from . import links
 from .data import STAND_INS
 from .gloo import rest_at_exit
+from .imports import note_at_end, noting_import_errors
 from .participant import PARTICIPANT, WORKSPACE
 
 Patch = Callable[[ModuleType], None]
@@ -106,6 +107,10 @@ def _logs_apart(module: ModuleType) -> None:
     run, configure = module.TaskScriptRunner.run, logging.config.dictConfig
 
     def kept(self: Any) -> Any:
+        with noting_import_errors():
+            return _kept(self)
+
+    def _kept(self: Any) -> Any:
         root = logging.getLogger()
         for own in map(logging.getLogger, ("nvflare", "__main__")):
             own.handlers, own.propagate = [*root.handlers], False
@@ -134,5 +139,6 @@ PATCHES: dict[str, Patch] = {
 
 def install() -> None:
     """Patch modules as they are imported; in a federation a job is submitted instead of simulated."""
+    note_at_end()
     federated = {"nvflare.job_config.api": _federated} if PARTICIPANT in os.environ else {}
     sys.meta_path.insert(0, Finder({**PATCHES, **STAND_INS, **federated}))

@@ -3,7 +3,7 @@
 import pytest
 from ansible.plugins.action import ActionBase
 
-from rekindle.actions.base import Action, Failed
+from rekindle.actions.base import Action, Failed, read_list
 from rekindle.hostfacts import FactsError
 from rekindle.jobs.placement import Unplaceable
 from rekindle.records import RecordError
@@ -45,3 +45,25 @@ def test_what_it_did_is_its_result(run):
 def test_what_nobody_foresaw_is_not_hidden(run):
     with pytest.raises(ZeroDivisionError):
         run(lambda: 1 / 0)
+
+
+def test_what_others_derive_from_an_action_has_its_options():
+    """As Mitogen does, by a class that has no module of its own."""
+    ours = type("ActionModule", (Action,), {"OPTIONS": {"jobs": {"type": "list"}}})
+    assert type("theirs", (ours,), {"__module__": "abc"}).OPTIONS == ours.OPTIONS
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ('["a","b"]', ["a", "b"]),
+        ("[a, b]", ["a", "b"]),
+        (" [a] ", ["a"]),
+        ("a,b", "a,b"),
+        ("[unclosed", "[unclosed"),
+        (["a"], ["a"]),
+        ("[0-9]x", "[0-9]x"),
+    ],
+)
+def test_a_list_in_a_text_is_read_as_one(given, read):
+    assert read_list(given) == read

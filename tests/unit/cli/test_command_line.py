@@ -71,10 +71,61 @@ def test_version(call):
 
 
 def test_called_wrongly_is_one_sentence_and_2(golden, call):
-    wrong = ([], ["jugde"], ["judge"], ["judge", ".", "--jsn"], ["schema", "jugde"])
+    wrong = (["jugde"], ["diff"], ["judge", ".", "--jsn"], ["schema", "jugde"])
     answers = [call(*arguments) for arguments in wrong]
     assert {(status, out, err.count("\n")) for status, out, err in answers} == {(2, "", 1)}
     golden(*(err.strip() for *_, err in answers))
+
+
+def test_alone_it_prints_its_help_and_h_is_help(call):
+    assert call() == call("-h") == call("--help")
+    assert call()[0] == 0
+    for name in HELP:
+        assert call(name, "-h") == call(name, "--help")
+
+
+@pytest.mark.parametrize(
+    "name", ["site", "check", "federate", "retire", "federation status", "upgrade 2.9.0"]
+)
+def test_nothing_is_done_for_hosts_that_nobody_named(call, name, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ANSIBLE_INVENTORY", raising=False)
+    status, out, err = call(*name.split(), "-e", "budget=45m")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert f"Fix: type rekindle {name} -i lease_hosts" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_federation_that_is_none_is_refused(tmp_path):
+    (tmp_path / "hosts.yml").write_text("all: {hosts: {a: {ansible_connection: local}}}")
+    done = process("federation", "status", "-i", tmp_path / "hosts.yml", "--json")
+    assert done.returncode == 2
+    assert "no federation" in json.loads(done.stdout)["message"]
+    assert done.stderr.endswith(b"Fix: put hosts into both, and run rekindle federate.\n")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("diagnose", "examples")])
+def test_with_json_a_refusal_is_json(call, name, monkeypatch, tmp_path):
+    """Each verb is called in a folder that has nothing of what it wants."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ANSIBLE_INVENTORY", raising=False)
+    more = {"bundle": ["-o", "w"], "federation": ["status"], "upgrade": ["2.9.0"]}.get(name, [])
+    status, out, err = call(name, *more, "--json")
+    refusal = json.loads(out)
+    assert status == 2
+    assert refusal["schema"] == "rekindle/refusal/1"
+    assert err.startswith(refusal["message"])
+
+
+def test_the_newest_results_are_read_where_none_are_named(call, results, monkeypatch):
+    monkeypatch.chdir(results.parent)
+    (results.parent / "run").mkdir()
+    results.rename(results.parent / "run/1")
+    (results.parent / "run").rename(results.parent / "results")
+    (results.parent / "results/latest").symlink_to("1")
+    for name in ("judge", "report", "board", "runs", "plan"):
+        assert call(name, "--json")[1] == call(name, "results/latest", "--json")[1] != ""
+        assert "rekindle/refusal" not in call(name, "--json")[1]
 
 
 def _calls(results, recordings):

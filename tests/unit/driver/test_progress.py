@@ -5,6 +5,7 @@ import json
 import pytest
 
 from rekindle.driver.progress import Reporter
+from rekindle.driver.snapshot import Process
 from rekindle.records import Progress, RunSpec, read
 
 
@@ -21,6 +22,29 @@ def trainers(clean_run):
     return clean_run, sorted(lines, key=lambda line: line[0])
 
 
+def test_before_the_first_round_it_is_told_what_begins(trainers):
+    run, lines = trainers
+    reporter = Reporter(run, read(run / "spec.json", RunSpec).job)
+
+    def said(*processes):
+        reporter.report(1.0, now=processes)
+        return read(run / "progress.json", Progress).message
+
+    job = Process(1, "job.py", "S", born=1.0)
+    server = Process(2, "server", "S", nvflare="server", parent=1)
+    client = Process(3, "client", "S", nvflare="site-1", parent=1)
+    assert said() == "starting"
+    assert said(job) == "starting: job.py imports and prepares data"
+    assert said(job, Process(9, "prepare.py", "S", born=2.0)).startswith("starting: prepare.py imports")
+    assert said(job, server) == "starting: NVFlare's server is up"
+    assert said(job, server, client) == "starting: 1 of 2 sites have joined NVFlare's server"
+    for trainer in (Process(4, "client.py", "S", parent=3), Process(4, "client.py", "S", site="site-1")):
+        assert said(job, server, client, trainer).startswith("starting: trainers of 1 of 2 sites import")
+    devices = [(path, text) for _, path, text in lines if json.loads(text)["event"] == "device"]
+    devices[0][0].write_text(devices[0][1] + "\n")
+    assert said(job, server, client).endswith("compute their first batch")
+
+
 def test_each_round_is_reported_with_its_loss_and_what_is_left(trainers):
     run, lines = trainers
     reporter, messages = Reporter(run, read(run / "spec.json", RunSpec).job), []
@@ -32,7 +56,7 @@ def test_each_round_is_reported_with_its_loss_and_what_is_left(trainers):
             messages.append(read(run / "progress.json", Progress).message)
             file.write(text[20:] + "\n")
     reporter.end(2.0)
-    assert messages[0] == "starting"
+    assert messages[0].startswith("starting")
     rounds = [json.loads(text) for _, _, text in lines if json.loads(text)["event"] == "round"]
     first, second = (next(event for event in rounds if event["round"] == number) for number in (0, 1))
     devices = min(time for time, _, text in lines if json.loads(text)["event"] == "device")

@@ -127,6 +127,33 @@ def test_what_cannot_work_is_one_sentence_with_the_fix(golden, own, name):
     assert re.search(r"\. Fix: \w.*\.$", text)
 
 
+def test_all_mistakes_of_a_job_are_told_at_once(own):
+    path = own("sites: 2", "sites: two\nspeed: 5")
+    text = path.read_text().replace("rounds: 3\n", "").replace("environment: torch+vision\n", "")
+    text = text.replace("every_site_trained", "all_is_well").replace(
+        "  command:", "  gpus: many\n  colour: x\n  command:"
+    )
+    path.write_text(text)
+    found = refused(path)
+    for mistake in (
+        "Object missing required field `rounds`",
+        "Object missing required field `environment`",
+        "Expected `int`, got `str` - at `$.sites`",
+        "Expected `int`, got `str` - at `$.example.gpus`",
+        "Object contains unknown field `speed`",
+        "Object contains unknown field `colour` - at `$.example`",
+        "it claims 'all_is_well', which no validator knows",
+    ):
+        assert mistake in found
+    assert found.count(";") == 6
+
+
+@pytest.mark.parametrize("claim", ["loss_falls", "every_rank_trained", "metric_reached", "model_changed"])
+def test_a_claim_that_can_never_hold_is_refused(own, claim):
+    found = refused(own("every_site_trained", claim))
+    assert f"it claims '{claim}', which only jobs that write our evidence can show" in found
+
+
 def test_a_path_that_is_none_is_one_sentence(golden, own, tmp_path):
     (tmp_path / "a.yml").mkdir()
     golden(*map(refused, ("/nowhere/job.yml", f"/{'x' * 300}.yml", tmp_path / "a.yml")))

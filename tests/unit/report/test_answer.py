@@ -1,16 +1,18 @@
 """The answer on the terminal: how many are proven, each cause once, complete, deaf to what hosts say."""
 
 import re
+from pathlib import Path
 
 import msgspec
 import pytest
 from many_hosts import many_hosts
-from report_folders import FAIL, LEFT, PASS, PLAN, add_host, fill, three_hosts
+from report_folders import FAIL, LEFT, PASS, PLAN, add_host, fill, three_hosts, typed
 
-from rekindle.records import Finding, PlacedRecord, RunSpec, read, write
+from rekindle.records import Command, PlacedRecord, RunSpec, read, write
 from rekindle.records.text import clean, duration, one_line
 from rekindle.report.answer import SMALL, answer, answer_text
 from rekindle.report.html import html
+from rekindle.report.reports import write_reports
 from rekindle.results.gather import gather
 
 LONG = "The trainer of site-2 ended: NCCL error in ProcessGroupNCCL.cpp:3690, unhandled. " * 5
@@ -31,8 +33,8 @@ def test_the_answer_comes_first_then_causes_then_each_row_of_a_small_result(gold
 
 
 def test_forty_hosts_have_each_cause_once_and_what_passed_in_a_line_a_job(golden, forty):
-    lines = text(forty, base=forty.relative_to(forty.parent)).splitlines()
-    golden(*(line.replace(forty.name, "RUN") for line in lines))
+    lines = text(forty, base=forty).splitlines()
+    golden(*(line.replace(str(forty), "RUN") for line in lines))
 
 
 def test_two_hundred_hosts_fit_two_screens_and_a_page_of_half_a_megabyte(tmp_path):
@@ -67,29 +69,84 @@ def test_what_is_not_required_is_named_so_and_leaves_the_host_proven(tmp_path):
     assert text(tmp_path).startswith("1 of 1 hosts proven.\n\nFAIL, not required: Final accuracy")
 
 
-def test_a_command_comes_next(tmp_path):
-    """What shows all evidence where no cause was found, and else what goes on, for a few hosts by name."""
-    found = Finding(name="x", cause="A.", layer="host", remedy="B.", confidence="certain")
-    for findings, command in (
-        ((), f"rekindle judge {tmp_path}/gpu-1/pt_ddp"),
-        ((found,), f"rekindle site -i INVENTORY --limit gpu-1 -e rekindle_results={tmp_path}"),
-    ):
-        verdict = msgspec.structs.replace(FAIL, findings=findings)
-        add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=verdict)
-        assert f"\n  next: {command}\n" in text(tmp_path, base=tmp_path)
-    many = [f"gpu-{n}" for n in range(1, SMALL)]
-    for asked, command in (
-        ("validate", "rekindle site"),
-        ("retire", "rekindle retire"),
-        ("federate", "ansible-playbook federate.yml"),
-    ):
-        of = dict.fromkeys(many, asked)
-        fill(tmp_path, *many, asked=of)
-        for host in many:
-            add_host(tmp_path, host, plan=None, verdict=None, left=LEFT)
-        line = f"\n  next: {command} -i INVENTORY -e rekindle_results={tmp_path}\n"
-        assert line in text(tmp_path, base=tmp_path)
+def _failed(folder, hosts, **more):
+    fill(folder, *hosts, **more)
+    for host in hosts:
+        add_host(folder, host, plan=None, verdict=None, left=LEFT)
+    return [line for line in text(folder, base=folder).splitlines() if line.startswith("  next: ")]
+
+
+def test_where_no_cause_was_found_a_command_shows_all_evidence(tmp_path):
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=FAIL)
+    assert f"\n  next: rekindle judge {tmp_path}/gpu-1/pt_ddp\n" in text(tmp_path, base=tmp_path)
     assert "next:" not in text(tmp_path)
+
+
+def test_else_the_command_that_was_typed_comes_next_for_the_hosts_that_failed(tmp_path):
+    words = (
+        "ansible-playbook",
+        "site.yml",
+        "-i",
+        "a b",
+        "-l",
+        "all",
+        "--limit=x",
+        "-lx",
+        "-e",
+        "rekindle_jobs=x",
+    )
+    given = typed(tmp_path, "gpu-1", words=words)
+    command = "ansible-playbook site.yml -i 'a b' -e rekindle_jobs=x --limit gpu-1"
+    assert _failed(tmp_path, ["gpu-1"], typed=given) == [f"  next: {command} -e rekindle_results={tmp_path}"]
+    given = typed(tmp_path, "gpu-1", words=(*words, "-e", "rekindle_results=r"))
+    command = "ansible-playbook site.yml -i 'a b' -e rekindle_jobs=x -e rekindle_results=r --limit gpu-1"
+    assert _failed(tmp_path, ["gpu-1"], typed=given) == [f"  next: {command}"]
+
+
+def test_it_is_typed_where_it_was(tmp_path):
+    other = {"gpu-1": Command(words=("rekindle", "site"), folder="/a b", results="results/x")}
+    limit = "--limit gpu-1 -e rekindle_results=results/x"
+    assert _failed(tmp_path, ["gpu-1"], typed=other) == [f"  next: cd '/a b' && rekindle site {limit}"]
+    assert f"<code>rekindle site {limit}</code>, in /a b" in html(gather(tmp_path))
+
+
+def test_nothing_comes_next_where_it_is_unknown_or_no_help(tmp_path):
+    assert _failed(tmp_path, ["gpu-1"], typed={}) == []
+    lost = "GPU 0 is lost: GPU has fallen off the bus. Fix: ask for another host."
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1", plan=None, verdict=None, left=lost)
+    assert "next:" not in text(tmp_path, base=tmp_path)
+    assert "Next:" not in html(gather(tmp_path))
+
+
+def test_many_hosts_are_limited_by_a_file_of_their_cause(tmp_path):
+    many = [f"gpu-{n}" for n in range(1, 3 * SMALL)]
+    fill(tmp_path, *many)
+    lefts = ("The disk is full.", "The lease ended.", "No route there.")
+    for number, host in enumerate(many):
+        add_host(tmp_path, host, plan=None, verdict=None, left=f"{lefts[number % 3]} Fix: mend it.")
+    write_reports(tmp_path)
+    lines = [line for line in text(tmp_path, base=tmp_path).splitlines() if "next: " in line]
+    found = [re.search(r"--limit @(\S+)", line)[1] for line in lines]
+    assert len(set(found)) == 3
+    assert sorted(host for file in found for host in Path(file).read_text().split()) == sorted(many)
+    for host in many:
+        (tmp_path / host / "outcome.json").unlink()
+        add_host(tmp_path, host)
+    write_reports(tmp_path)
+    assert list((tmp_path / "hosts").iterdir()) == []
+
+
+def test_one_command_is_shown_once(tmp_path):
+    """A federation goes on with all of its hosts, whatever each lacks; two jobs of a host are one run."""
+    asked, words = (
+        dict.fromkeys(("a", "b"), "federate"),
+        ("rekindle", "federate", "-i", "x", "--limit", "a,b"),
+    )
+    fill(tmp_path, "a", "b", asked=asked, typed=typed(tmp_path, "a", "b", words=words))
+    add_host(tmp_path, "a", plan=None, verdict=None, left="One. Fix: mend it.")
+    add_host(tmp_path, "b", plan=None, verdict=None, left="Two. Fix: mend it.")
+    (line,) = [line for line in text(tmp_path, base=tmp_path).splitlines() if "next: " in line]
+    assert line == f"  next: rekindle federate -i x --limit a,b -e rekindle_results={tmp_path}"
 
 
 def test_kept_runs_have_their_times(tmp_path, recordings):

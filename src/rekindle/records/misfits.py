@@ -1,0 +1,62 @@
+"""Everything that is wrong with what people write by hand, where a decoder names the first alone."""
+
+from collections.abc import Iterator, Mapping
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+import msgspec
+
+
+def misfits(value: Any, kind: Any, place: str = "$") -> Iterator[str]:
+    """Yield each mistake for which ``value``, of builtins, is not a ``kind``, in msgspec's words.
+
+    ``place`` is where it stands, as in ``$.proof[0]``.
+    """
+    kind = _without_metadata(kind)
+    struct = next((one for one in _choices(kind) if _is_struct(one)), None)
+    if struct and isinstance(value, Mapping):
+        yield from _of_struct(value, struct, place)
+    elif get_origin(kind) is tuple and isinstance(value, list) and _is_struct(get_args(kind)[0]):
+        for number, item in enumerate(value):
+            yield from misfits(item, get_args(kind)[0], f"{place}[{number}]")
+    elif mistake := _mistake(value, kind, place):
+        yield mistake
+
+
+def _of_struct(value: Mapping[Any, Any], kind: Any, place: str) -> Iterator[str]:
+    at, fields = _at(place), {field.encode_name: field for field in msgspec.structs.fields(kind)}
+    for name, field in fields.items():
+        if name not in value:
+            if field.required:
+                yield f"Object missing required field `{name}`{at}"
+        elif found := [*misfits(value[name], field.type, f"{place}.{name}")]:
+            yield from found
+        elif mistake := _mistake(value[name], field.type, f"{place}.{name}"):
+            yield mistake
+    yield from (f"Object contains unknown field `{name}`{at}" for name in value if name not in fields)
+
+
+def _mistake(value: Any, kind: Any, place: str) -> str | None:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        message, _, inner = str(error).partition(" - at `$")
+        return message + _at(place + inner.removesuffix("`"))
+    return None
+
+
+def _at(place: str) -> str:
+    return "" if place == "$" else f" - at `{place}`"
+
+
+def _choices(kind: Any) -> tuple[Any, ...]:
+    union = get_origin(kind) in (Union, UnionType)
+    return tuple(map(_without_metadata, get_args(kind))) if union else (kind,)
+
+
+def _without_metadata(kind: Any) -> Any:
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
