@@ -10,14 +10,13 @@ from typing import Any
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from rekindle.actions.base import Action, Failed
-from rekindle.actions.limits import limited
+from rekindle.actions.limits import fetch, limited
 from rekindle.federation import certificates
 from rekindle.federation.authority import ADMIN, Authority, certificate_in, lease_of
 from rekindle.federation.certificates import Certificate
 from rekindle.federation.placing import leaving
 from rekindle.federation.request import LIMIT
 from rekindle.host import folders
-from rekindle.host.archive import files_end_at
 from rekindle.jobs import lease
 from rekindle.records import KitRecord, MemberRecord, Participant, timestamp, write
 from rekindle.records.folders import host_in, plan_in
@@ -140,8 +139,7 @@ class ActionModule(Action):
             asked = Path(aside, "request.zip")
             there = f"{self._folder}/requests/{name}/{name}.request.zip"
             try:
-                with files_end_at(LIMIT):
-                    self._connection.fetch_file(there, str(asked))
+                fetch(self._connection, there, str(asked), LIMIT)
             except AnsibleConnectionFailure:
                 raise
             except (AnsibleError, OSError) as error:

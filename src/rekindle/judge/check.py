@@ -1,8 +1,7 @@
 """The register of checks: what each needs, the runs to which it applies, and its result for one run."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -38,9 +37,11 @@ def shown(condition: object, message: str, at: Any = None) -> Result:
     return (holds if condition else fails)(message, at)
 
 
-Function = Callable[..., "Result | Iterable[Result]"]
-"""Pure. Takes the run, and the claim's options if it has any; returns its result, or yields each place
-where the run fails."""
+Options = Mapping[str, Any]
+"""Of a claim, from job.yml's proof."""
+Question = Callable[[Run], "Result | Iterable[Result]"]
+ClaimQuestion = Callable[[Run, Options], "Result | Iterable[Result]"]
+"""Pure. Returns the run's result, or yields each place where it fails, and what there is to report."""
 Need = type[events.Event] | type[Ended]
 _GRAVITY: tuple[State, ...] = ("fails", "unknown", "holds", "not applicable")
 _PARTS: dict[Need, str] = {
@@ -61,9 +62,11 @@ class Check(NamedTuple):
     """One question to a run."""
 
     name: str
-    function: Function
+    ask: ClaimQuestion
     applies_to: frozenset[Kind | Literal["claim"]]
     """Kinds of runs that it always applies to; ``claim``: jobs that name it in their proof."""
+    holds: str
+    """What a run shows that passes, where the question reports nothing more; one sentence."""
     needs: tuple[Need, ...]
     unless: Callable[[Run], str | None] | None
     """Returns why the check does not apply to a run, in one sentence; None if it does."""
@@ -83,15 +86,13 @@ class Check(NamedTuple):
         for need in self.needs:
             if not run.has(need):
                 return unknown(f"The run left no {_PARTS[need]}.")
-        takes_options = len(signature(self.function).parameters) > 1
-        found = self.function(run, _Options(options)) if takes_options else self.function(run)
+        found = self.ask(run, _Options(options))
         first: dict[State, Result] = {}
         for result in [found] if isinstance(found, Result) else found:
             first.setdefault(result.state, result)
             if result.state == "fails":
                 break
-        docstring = " ".join((self.function.__doc__ or "").partition("\n\n")[0].split())
-        return min(first.values(), key=gravity, default=holds(docstring))
+        return min(first.values(), key=gravity, default=holds(self.holds))
 
 
 def gravity(result: Result | ClaimResult) -> int:
@@ -103,35 +104,51 @@ CHECKS: dict[str, Check] = {}
 
 
 def check(
-    *applies_to: Kind | Literal["claim"],
+    *applies_to: Kind,
+    holds: str = "",
     needs: tuple[Need, ...] = (),
     unless: Callable[[Run], str | None] | None = None,
-) -> Callable[[Function], Function]:
-    """Register a function under its name, as `Check` describes."""
+) -> Callable[[Question], Question]:
+    """Register a question that is asked of every run of these kinds, as `Check` describes."""
 
-    def register(function: Function) -> Function:
-        name = function.__name__
-        CHECKS[name] = Check(name, function, frozenset(applies_to), needs, unless)
-        return function
+    def register(question: Question) -> Question:
+        name = question.__name__
+        kinds = frozenset(applies_to)
+        CHECKS[name] = Check(name, lambda run, options: question(run), kinds, holds, needs, unless)
+        return question
 
     return register
 
 
-def known(claim: str) -> bool:
+def claim(
+    *,
+    needs: tuple[Need, ...] = (),
+    unless: Callable[[Run], str | None] | None = None,
+) -> Callable[[ClaimQuestion], ClaimQuestion]:
+    """Register a question that is asked of the runs whose job names it in its proof, with its options."""
+
+    def register(question: ClaimQuestion) -> ClaimQuestion:
+        name = question.__name__
+        CHECKS[name] = Check(name, question, frozenset({"claim"}), "", needs, unless)
+        return question
+
+    return register
+
+
+def known(name: str) -> bool:
     """Return whether a job.yml can claim this."""
-    found = CHECKS.get(claim)
-    return found is not None and "claim" in found.applies_to
+    return name in CHECKS and "claim" in CHECKS[name].applies_to
 
 
-def claimed(run: Run, claim: Claim) -> ClaimResult:
+def claimed(run: Run, named: Claim) -> ClaimResult:
     """Apply what a job claims; a claim without a check is unknown.
 
     Raises:
         RecordError: the claim lacks an option.
     """
-    if not known(claim.claim):
-        return _recorded(claim.claim, unknown(f"No check is named {claim.claim}."), run.folder)
-    return CHECKS[claim.claim].result(run, claim.options)
+    if not known(named.claim):
+        return _recorded(named.claim, unknown(f"No check is named {named.claim}."), run.folder)
+    return CHECKS[named.claim].result(run, named.options)
 
 
 def results(run: Run) -> list[ClaimResult]:
@@ -140,7 +157,7 @@ def results(run: Run) -> list[ClaimResult]:
     Of a foreign run errors come first: it claims what its workflows have, which fails after them.
     """
     applied = [found.result(run) for found in CHECKS.values() if run.kind in found.applies_to]
-    claims = [claimed(run, claim) for claim in run.spec.job.proof]
+    claims = [claimed(run, named) for named in run.spec.job.proof]
     return [*applied, *claims] if run.foreign else [*claims, *applied]
 
 

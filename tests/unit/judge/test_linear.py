@@ -153,7 +153,7 @@ def test_a_log_of_one_long_line_is_read_in_linear_time(name, clean_run):
     def judged(text):
         (clean_run / SERVER_LOG).write_text(f"2026-11-21 08:48:20,250 - FedAvg - INFO - {text}")
         run = Run.open(clean_run)
-        messages.tensors_streamed(run)
+        messages.tensors_streamed(run, {})
         messages.messages_quantised(run, options)
         times._server_clock(run)
         results(open_workspace(run.workspace))
@@ -171,7 +171,7 @@ def test_figures_of_a_log_that_are_no_numbers_end_no_judge(clean_run):
     (clean_run / SERVER_LOG).write_text("".join(lines))
     run = Run.open(clean_run)
     assert messages.messages_quantised(run, {"at_most_share": 1.0}).state == "fails"
-    assert messages.tensors_streamed(run).state == "fails"
+    assert messages.tensors_streamed(run, {}).state == "fails"
     assert times._server_clock(run)[0] == {}
 
 

@@ -1,6 +1,6 @@
 """The claim on what was measured of a host."""
 
-from rekindle.judge.check import Result, check, unknown
+from rekindle.judge.check import Options, Result, claim, unknown
 from rekindle.judge.measured import judgement
 from rekindle.judge.run import Run
 from rekindle.records import RecordError
@@ -10,8 +10,8 @@ from rekindle.records.verdict import State
 _STATES: dict[str, State] = {"PASS": "holds", "FAIL": "fails", "UNPROVEN": "unknown"}
 
 
-@check("claim", needs=(AcceptanceEvent,))
-def gpus_accepted(run: Run) -> Result:
+@claim(needs=(AcceptanceEvent,))
+def gpus_accepted(run: Run, options: Options) -> Result:
     """Every GPU was measured, computes right, and is as fast as its norm and its neighbours."""
     try:
         verdict = judgement(run)

@@ -58,7 +58,7 @@ def no_weights(run: Run) -> str | None:
     return None if run.models_sent else "No site sent weights."
 
 
-@check("federated", unless=no_weights)
+@check("federated", holds="Every result counts more than 0 in the mean.", unless=no_weights)
 def every_site_counts(run: Run) -> Iterator[Result]:
     """Every result counts more than 0 in the mean."""
     weights: dict[str, list[float]] = {}
@@ -99,7 +99,11 @@ def _no_mean(run: Run) -> str | None:
     return no_weights(run)
 
 
-@check("federated", unless=no_weights)
+@check(
+    "federated",
+    holds="The model that sites get is not the same in every round; every site's result has a part in it.",
+    unless=no_weights,
+)
 def global_model_changes(run: Run) -> Iterator[Result]:
     """The model that sites get is not the same in every round; every site's result has a part in it."""
     rounds = by_round(run)
@@ -186,7 +190,11 @@ def _mean_of(events: list[TaskEvent], model: Sketch) -> bool:
     return any(same(_weighted_mean(given, results), model, _MEAN) for given in weights)
 
 
-@check("federated", unless=_no_mean)
+@check(
+    "federated",
+    holds="The global model after a round is the mean of what the sites sent in it, by their weights.",
+    unless=_no_mean,
+)
 def global_model_is_the_mean(run: Run) -> Iterator[Result]:
     """The global model after a round is the mean of what the sites sent in it, by their weights.
 

@@ -26,7 +26,11 @@ def _others_data(run: Run) -> str | None:
     return no_weights(run) or (None if len(run.spec.sites) > 1 else "The job has one site.")
 
 
-@check("federated", unless=_others_data)
+@check(
+    "federated",
+    holds="No site sent the weights that another site sent, or itself in another round, and no global model.",
+    unless=_others_data,
+)
 def results_are_their_own(run: Run) -> Iterator[Result]:
     """No site sent the weights that another site sent, or itself in another round, and no global model."""
     seen: dict[Sketch, TaskEvent] = {}
@@ -62,7 +66,11 @@ def _beside(vector: list[float], other: list[float]) -> list[float]:
     return [value - share * along for value, along in zip(vector, other, strict=True)]
 
 
-@check("federated", unless=no_weights)
+@check(
+    "federated",
+    holds="A site's result is closer to the model that it was sent than chance would have it.",
+    unless=no_weights,
+)
 def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
     """A site's result is closer to the model that it was sent than chance would have it.
 

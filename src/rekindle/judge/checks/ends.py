@@ -51,7 +51,7 @@ def _end_of_trainer(records: list[LogRecord]) -> LogRecord | None:
     return own[-1] if own and (own[-1].logger not in TRAINERS or RAISED.match(own[-1].message)) else None
 
 
-@check("foreign")
+@check("foreign", holds="No model that a trainer printed is of NaN alone, or the same each time.")
 def printed_models_are_trained(run: Run) -> Iterator[Result]:
     """No model that a trainer printed is of NaN alone, or the same each time."""
     for name in run.workspace.sites:

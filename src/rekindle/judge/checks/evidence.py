@@ -36,7 +36,7 @@ _SERVER = (
 )
 
 
-@check("federated")
+@check("federated", holds="No trainer recorded an exception.")
 def nobody_raised(run: Run) -> Iterator[Result]:
     """No trainer recorded an exception."""
     for line in run.of(events.ExceptionEvent):
@@ -44,7 +44,7 @@ def nobody_raised(run: Run) -> Iterator[Result]:
         yield fails(f"{event.who} raised {event.kind}: {event.message[:300]}", line)
 
 
-@check("federated")
+@check("federated", holds="Every file is a regular one of bounded size, and every line of evidence an event.")
 def everything_is_read(run: Run) -> Iterator[Result]:
     """Every file is a regular one of bounded size, and every line of evidence an event."""
     for message in run.unread:
@@ -53,7 +53,10 @@ def everything_is_read(run: Run) -> Iterator[Result]:
         yield unknown(f"Line {number} of {file} is not an event.", file)
 
 
-@check("federated")
+@check(
+    "federated",
+    holds="Every line of evidence, and the record of the run's end, repeat the nonce of its spec.",
+)
 def all_of_this_run(run: Run) -> Iterator[Result]:
     """Every line of evidence, and the record of the run's end, repeat the nonce of its spec."""
     nonce = run.spec.nonce
@@ -66,7 +69,10 @@ def all_of_this_run(run: Run) -> Iterator[Result]:
         yield unknown("The record of the run's end has another nonce than its spec.", folders.ENDED)
 
 
-@check("federated")
+@check(
+    "federated",
+    holds="Every line of evidence is of the site and rank of its file, and contradicts none there.",
+)
 def everyone_writes_their_own(run: Run) -> Iterator[Result]:
     """Every line of evidence is of the site and rank whose file it stands in, and contradicts none there."""
     ranks = {
@@ -106,7 +112,12 @@ def _undigested(run: Run) -> str | None:
     return None if run.spec.files else "The run's spec has no digests of what was sent."
 
 
-@check("federated", "acceptance", unless=_undigested)
+@check(
+    "federated",
+    "acceptance",
+    holds="Every file of the job's code is as it was sent, and so is every copy of it that NVFlare ran.",
+    unless=_undigested,
+)
 def files_are_as_sent(run: Run) -> Iterator[Result]:
     """Every file of the job's code is as it was sent, and so is every copy of it that NVFlare ran.
 

@@ -19,7 +19,10 @@ _AGGREGATED = r"Contribution from (\S{1,200}) ACCEPTED by the aggregator at roun
 """A site's message when it aggregates a result of swarm learning."""
 
 
-@check("federated")
+@check(
+    "federated",
+    holds="Our component at the server recorded every result that the server's log has, and no other.",
+)
 def server_recorded_every_result(run: Run) -> Iterator[Result]:
     """Our component at the server recorded every result that the server's log has, and no other.
 
@@ -44,7 +47,11 @@ def server_recorded_every_result(run: Run) -> Iterator[Result]:
             yield unknown(f"The log of {owner} has {counts}, and our component recorded {results[key]}.")
 
 
-@check("federated", "foreign")
+@check(
+    "federated",
+    "foreign",
+    holds="Every result is OK and finite, and every task and launched process ended well.",
+)
 def results_are_good(run: Run) -> Iterator[Result]:
     """Every result has the return code OK and finite numbers; every task and launched process ended well."""
     yield from _bad_results(run)
@@ -93,7 +100,12 @@ def no_devices(run: Run) -> str | None:
     return None if run.of(DeviceEvent) else "The trainers record no device by themselves."
 
 
-@check("federated", needs=(TaskEvent,), unless=no_ranks)
+@check(
+    "federated",
+    holds="The model from which every rank starts a round is the one that the server sent its site.",
+    needs=(TaskEvent,),
+    unless=no_ranks,
+)
 def trainers_start_from_the_servers_model(run: Run) -> Iterator[Result]:
     """The model from which every rank starts a round is the one that the server sent its site."""
     sent = _by_round(run)
@@ -105,7 +117,12 @@ def trainers_start_from_the_servers_model(run: Run) -> Iterator[Result]:
             )
 
 
-@check("federated", needs=(TaskEvent,), unless=no_ranks)
+@check(
+    "federated",
+    holds="What the server got from a site is what every rank of it ended the round with.",
+    needs=(TaskEvent,),
+    unless=no_ranks,
+)
 def server_gets_what_trainers_made(run: Run) -> Iterator[Result]:
     """What the server got from a site is what every rank of it ended the round with."""
     sent = _by_round(run)

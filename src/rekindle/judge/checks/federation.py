@@ -25,7 +25,11 @@ def _on_one_host(run: Run) -> str | None:
     return None if run.spec.federated else "All sites are on one host."
 
 
-@check("federated", unless=_on_one_host)
+@check(
+    "federated",
+    holds="Every site connected to the server by TLS with a certificate of its own, and nobody else did.",
+    unless=_on_one_host,
+)
 def only_sites_connected(run: Run) -> Iterator[Result]:
     """Every site connected to the server by TLS with a certificate of its own, and nobody else did."""
     sites = {site.name for site in run.all_sites if run.lost.get(site.name) != NEVER}
@@ -54,7 +58,11 @@ def only_sites_connected(run: Run) -> Iterator[Result]:
     yield holds(f"{len(sites)} sites connected by TLS, each with its own certificate.{more}", folders.JOB_LOG)
 
 
-@check("federated", unless=_on_one_host)
+@check(
+    "federated",
+    holds="No site left before the end, unless the inventory lets the job go on without it.",
+    unless=_on_one_host,
+)
 def sites_stayed(run: Run) -> Iterator[Result]:
     """No site left before the end, unless the inventory lets the job go on without it."""
     for site, number in run.gone.items():

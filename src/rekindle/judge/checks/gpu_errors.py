@@ -9,7 +9,11 @@ from rekindle.records.events import SampleEvent
 from rekindle.records.evidence import Line
 
 
-@check("federated", unless=without_gpus)
+@check(
+    "federated",
+    holds="No assigned GPU met an Xid error or an uncorrected one of its memory, from first to last sample.",
+    unless=without_gpus,
+)
 def no_gpu_errors(run: Run) -> Iterator[Result]:
     """No assigned GPU met an Xid error or an uncorrected one of its memory, from first to last sample.
 

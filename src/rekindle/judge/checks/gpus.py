@@ -38,7 +38,11 @@ class _Seen(NamedTuple):
         return f"{self.uuid}: {', '.join(parts) or 'no process of its sites'}"
 
 
-@check("federated", unless=without_gpus)
+@check(
+    "federated",
+    holds="Every site's processes, by PID, held memory of each GPU that it was given and worked there.",
+    unless=without_gpus,
+)
 def gpus_used(run: Run) -> Iterator[Result]:
     """Every site's processes, by PID, held memory of each GPU that it was given and worked there.
 

@@ -88,7 +88,10 @@ def in_turn(run: Run) -> bool:
     return any(_TURN in last.message and then.message.strip() == _FIRST["site"][0] for last, then in pairs)
 
 
-@check("federated")
+@check(
+    "federated",
+    holds="The logs of server and sites go from NVFlare's first line to its last, and never back.",
+)
 def logs_are_whole(run: Run) -> Iterator[Result]:
     """The logs of server and sites go from NVFlare's first line to its last, and never back.
 
@@ -139,7 +142,11 @@ def _printed(run: Run) -> Iterator[tuple[str, str]]:
             yield console[1], _CONTEXT.sub("", line[console.end() :], count=1)
 
 
-@check("federated", "foreign")
+@check(
+    "federated",
+    "foreign",
+    holds="No log or error log of the server or a site has an unexplained error; the server aborted nothing.",
+)
 def no_error_logged(run: Run) -> Iterator[Result]:
     """No log or error log of the server or a site has an unexplained error; the server aborted nothing."""
     aborts = run.find(SERVER, r"Aborting current RUN due to (.*)")
@@ -194,7 +201,7 @@ def _errors(record: LogRecord) -> Iterator[str]:
         yield next((line for line in reversed(record.more) if RAISED.match(line)), record.message)
 
 
-@check("federated", "foreign")
+@check("federated", "foreign", holds="Trainers print no unexplained exception and no end of a process.")
 def trainers_print_no_failure(run: Run) -> Iterator[Result]:
     """Trainers print no unexplained exception and no end of a process."""
     for name in run.members:
@@ -222,7 +229,7 @@ def printed_failures(records: list[LogRecord]) -> Iterator[tuple[LogRecord, str]
         yield begun[0], "a traceback without its exception"
 
 
-@check("federated")
+@check("federated", holds="What job.py printed has no error of NVFlare's and no traceback but harmless ones.")
 def job_printed_no_error(run: Run) -> Iterator[Result]:
     """What job.py printed has no error of NVFlare's and no traceback but harmless ones."""
     if not any(line.strip() for line in run.job_log):

@@ -1,9 +1,8 @@
 """Claims on what goes between sites and server: how large, streamed, quantised."""
 
 import re
-from typing import Any
 
-from rekindle.judge.check import Result, check, fails, holds, unknown
+from rekindle.judge.check import Options, Result, claim, fails, holds, unknown
 from rekindle.judge.run import Run
 from rekindle.judge.summary import host_memory_mib
 from rekindle.records.events import FinalEvent, RoundEvent, SampleEvent
@@ -16,8 +15,8 @@ _QUANTISED = (
 _TENSORS = r"(\d{1,9}) tensors, [^(]{1,80}\((\d{1,18}) bytes\)"
 
 
-@check("claim", needs=(FinalEvent, RoundEvent))
-def bytes_exchanged(run: Run, options: dict[str, Any]) -> Result:
+@claim(needs=(FinalEvent, RoundEvent))
+def bytes_exchanged(run: Run, options: Options) -> Result:
     """Every site reported the size of its weights both ways in every round.
 
     Option ``at_most_share``: of the complete model's bytes; adapters alone stay below it.
@@ -38,8 +37,8 @@ def bytes_exchanged(run: Run, options: dict[str, Any]) -> Result:
     return holds(message, lines[-1])
 
 
-@check("claim")
-def tensors_streamed(run: Run) -> Result:
+@claim()
+def tensors_streamed(run: Run, options: Options) -> Result:
     """The server's log shows each site's tensors produced and consumed as streamed blobs in every round."""
     rounds, sites = run.spec.job.rounds, [site.name for site in run.spec.sites]
     for site in sites:
@@ -57,8 +56,8 @@ def tensors_streamed(run: Run) -> Result:
     return holds(message, streamed[-1])
 
 
-@check("claim")
-def messages_quantised(run: Run, options: dict[str, Any]) -> Result:
+@claim()
+def messages_quantised(run: Run, options: Options) -> Result:
     """The logs of server and sites show every message quantised, to ``at_most_share`` of its size."""
     rounds, bar = run.spec.job.rounds, float(options["at_most_share"])
     for name in run.members:
@@ -74,8 +73,8 @@ def messages_quantised(run: Run, options: dict[str, Any]) -> Result:
     return holds(f"Every message was quantised, from {before} MB to {after:.2f} MB.", lines[-1])
 
 
-@check("claim", needs=(SampleEvent,))
-def memory_recorded(run: Run) -> Result:
+@claim(needs=(SampleEvent,))
+def memory_recorded(run: Run, options: Options) -> Result:
     """The driver sampled the host memory of the server and of every site's client."""
     peaks = host_memory_mib(run)
     missing = [name for name in run.members if not peaks.get(name)]

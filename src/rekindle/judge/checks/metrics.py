@@ -7,7 +7,7 @@ from typing import Any
 
 from rekindle.flare.announced import components
 from rekindle.flare.workspace import SERVER
-from rekindle.judge.check import Result, check, fails, holds, shown, unknown
+from rekindle.judge.check import Options, Result, check, claim, fails, holds, shown, unknown
 from rekindle.judge.run import Run
 from rekindle.records.events import FinalEvent, RoundEvent
 
@@ -43,7 +43,11 @@ def _no_metrics(run: Run) -> str | None:
     return None if reported or run.of(RoundEvent) or _selects_by(run) else "No site reported a metric."
 
 
-@check("federated", unless=_no_metrics)
+@check(
+    "federated",
+    holds="Each site's loss, or else a metric, is finite; what selects the best model was sent.",
+    unless=_no_metrics,
+)
 def reported_metrics_are_finite(run: Run) -> Iterator[Result]:
     """Each site's loss, or else a metric, is finite in some round; what selects the best model was sent.
 
@@ -124,7 +128,11 @@ def _losses(run: Run) -> dict[tuple[str, str], list[float]]:
     return losses
 
 
-@check("federated", unless=_no_losses)
+@check(
+    "federated",
+    holds="No site's loss is the same in all rounds, and not every loss rises in every round.",
+    unless=_no_losses,
+)
 def loss_falls(run: Run) -> Iterator[Result]:
     """No site's loss is the same in all rounds, and not every loss rises in every round.
 
@@ -177,8 +185,8 @@ def _of_ranks(run: Run) -> Iterator[Result]:
         yield holds(f"The loss fell: {', '.join(falls)}.", run.of(RoundEvent)[-1])
 
 
-@check("claim", needs=(FinalEvent,))
-def metric_reached(run: Run, options: dict[str, Any]) -> Result:
+@claim(needs=(FinalEvent,))
+def metric_reached(run: Run, options: Options) -> Result:
     """Options ``metric`` and ``at_least``: the final global model's metric on held-out data."""
     name, bar = str(options["metric"]), float(options["at_least"])
     value = run.final.event.metrics.get(name) if run.final else None
@@ -187,8 +195,8 @@ def metric_reached(run: Run, options: dict[str, Any]) -> Result:
     return shown(value >= bar, f"Final {name} {value:.4f}; at least {bar:g} is required.", run.final)
 
 
-@check("claim", needs=(FinalEvent, RoundEvent))
-def metric_fell(run: Run, options: dict[str, Any]) -> Result:
+@claim(needs=(FinalEvent, RoundEvent))
+def metric_fell(run: Run, options: Options) -> Result:
     """Options ``metric`` and ``to_share``: of its mean over the sites as they began, on held-out data."""
     name, share = str(options["metric"]), float(options["to_share"])
     value = run.final.event.metrics.get(name) if run.final else None

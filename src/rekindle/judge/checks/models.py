@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from rekindle.host.archive import FILE_LIMIT
 from rekindle.host.files import sha256
-from rekindle.judge.check import Result, check, fails, holds, unknown
+from rekindle.judge.check import Options, Result, check, claim, fails, holds, unknown
 from rekindle.judge.run import Run
 from rekindle.records.events import ModelEvent, TaskEvent
 
@@ -12,8 +12,8 @@ _WIDEST = 8
 """Bytes that one value of a saved model has at most."""
 
 
-@check("claim")
-def global_model_saved(run: Run) -> Result:
+@claim()
+def global_model_saved(run: Run, options: Options) -> Result:
     """The server saved a model that is finite, not all zeros, and not the one that the run began with."""
     began, found = run.loaded.get(""), []
     for name, file in sorted({**_files(run), **run.models_left}.items()):
@@ -37,7 +37,10 @@ def _files(run: Run) -> dict[str, str]:
     return {name: path.relative_to(run.workspace.folder).as_posix() for name, path in found.items()}
 
 
-@check("federated")
+@check(
+    "federated",
+    holds="Every model that the server saved loads in the run's environment: finite, not all zeros, trained.",
+)
 def saved_models_load(run: Run) -> Iterator[Result]:
     """Every model that the server saved loads in the run's environment: finite, not all zeros, trained.
 

@@ -29,7 +29,11 @@ _LINK = re.compile(r"\[(?P<device>\d{1,4})\][\w.-]{1,40}:\d{1,4}/(?P<link>IB|RoC
 """NET/IB's list of devices: ``[0]mlx5_0:1/RoCE``."""
 
 
-@check("federated", unless=no_devices)
+@check(
+    "federated",
+    holds="Every node of the allocation had its ranks of every site; without nodes all are on one machine.",
+    unless=no_devices,
+)
 def ranks_on_their_nodes(run: Run) -> Iterator[Result]:
     """Every node of the allocation had its ranks of every site; without nodes all are on one machine."""
     devices = {(line.event.site, line.event.rank): line for line in run.of(DeviceEvent)}
@@ -48,7 +52,11 @@ def ranks_on_their_nodes(run: Run) -> Iterator[Result]:
                 yield unknown(f"{who} ran on {line.event.node}; others on {first.event.node}.", line)
 
 
-@check("federated", unless=no_ranks)
+@check(
+    "federated",
+    holds="No node's ranks take much longer than others' for their own part of the steps.",
+    unless=no_ranks,
+)
 def nodes_keep_pace(run: Run) -> Iterator[Result]:
     """No node's ranks take much longer than others' for their own part of the steps; others wait for them."""
     by_node: dict[str, list[float]] = {}
@@ -79,7 +87,11 @@ def _on_one_machine(run: Run) -> str | None:
     return no_devices(run) if spread else "The ranks of each site are on one machine."
 
 
-@check("federated", unless=_on_one_machine)
+@check(
+    "federated",
+    holds="Ranks of different nodes communicated over what NCCL reports; gloo and gRPC use TCP.",
+    unless=_on_one_machine,
+)
 def ranks_crossed_the_network(run: Run) -> Iterator[Result]:
     """Ranks of different nodes communicated over what NCCL reports; gloo and gRPC use TCP."""
     for site in run.spec.sites:

@@ -10,7 +10,7 @@ from typing import Any
 
 from rekindle.flare import announced
 from rekindle.flare.workspace import SERVER, Member, Workspace
-from rekindle.judge.check import Result, check, fails, holds, unknown
+from rekindle.judge.check import Options, Result, claim, fails, holds, unknown
 from rekindle.judge.run import Run
 
 _NO_DIGEST = "quantile"
@@ -32,8 +32,8 @@ _FLOWER_LOSS = re.compile(r"History \(loss, (\w{1,20})\):((?:\s{1,20}round \d{1,
 _FLOWER_POINT = re.compile(r"\(\d{1,9}, ([^()\s,]{1,30})\)|round \d{1,9}: (\S{1,30})")
 
 
-@check("claim")
-def cross_validation_complete(run: Run) -> Result:
+@claim()
+def cross_validation_complete(run: Run, options: Options) -> Result:
     """Each announced site evaluated every model, and reported at least one finite metric of each."""
     sites, (at, evaluations) = run.account.sites, _json(run.workspace, SERVER, "cross_val_results.json")
     if at is None or not sites:
@@ -59,8 +59,8 @@ def cross_validation_complete(run: Run) -> Result:
     return holds(f"{len(sites)} sites each evaluated {', '.join(models)}.", at)
 
 
-@check("claim")
-def statistics_complete(run: Run) -> Result:
+@claim()
+def statistics_complete(run: Run, options: Options) -> Result:
     """Every requested statistic is reported for every announced site and for all together; counts add up."""
     workspace, sites = run.workspace, run.account.sites
     asked = next((flow.arguments.get("statistic_configs") for flow in run.account.flows), None)
@@ -125,8 +125,8 @@ def _doubtful(features: dict[str, Any], sites: list[str]) -> Iterator[str]:
             yield f"{site} reports the figures of {twin}, to the last digit."
 
 
-@check("claim")
-def survival_curves_fall(run: Run) -> Result:
+@claim()
+def survival_curves_fall(run: Run, options: Options) -> Result:
     """Every announced site has the same Kaplan-Meier curve, from 1 down and never up, or below 0."""
     sites, first = run.account.sites, None
     if not sites:
@@ -148,8 +148,8 @@ def survival_curves_fall(run: Run) -> Result:
     return holds(f"{len(sites)} sites have one curve of {len(curve)} points, from 1 to {curve[-1]:.3g}.", at)
 
 
-@check("claim")
-def flower_results_received(run: Run) -> Result:
+@claim()
+def flower_results_received(run: Run, options: Options) -> Result:
     """Flower's server had a result of every announced site in each of its rounds, and its losses moved."""
     sites, member = run.account.sites, run.workspace.members.get(SERVER)
     name = _named(member, "superlink_log.txt")

@@ -4,12 +4,12 @@ from collections import Counter
 
 from rekindle.flare.announced import Flow, Workflow
 from rekindle.flare.tasks import Account, Task
-from rekindle.judge.check import Result, check, fails, gravity, holds, shown, unknown
+from rekindle.judge.check import Options, Result, claim, fails, gravity, holds, shown, unknown
 from rekindle.judge.run import Run
 
 
-@check("claim")
-def every_site_took_part(run: Run) -> Result:
+@claim()
+def every_site_took_part(run: Run, options: Options) -> Result:
     """Every announced site returned each task that the workflows have for it, with something in it.
 
     A workflow that samples its sites for each round may leave some out of all.
@@ -68,8 +68,8 @@ def _asked(flow: Workflow, kind: Flow) -> list[tuple[str, int | None]]:
     return [(name, wanted) for name, wanted in flow.tasks().items() if name not in kind.refusable]
 
 
-@check("claim")
-def rounds_completed(run: Run) -> Result:
+@claim()
+def rounds_completed(run: Run, options: Options) -> Result:
     """Every workflow went on to its end, with every round that it announced."""
     account, example = run.account, run.spec.job.example
     asked = example and (not example.folder or "{rounds}" in example.command)

@@ -23,7 +23,10 @@ class _Used(NamedTuple):
     at: Line[SampleEvent]
 
 
-@check("federated")
+@check(
+    "federated",
+    holds="The processes of every site that sent a result took CPU time for its tasks.",
+)
 def every_site_worked(run: Run) -> Iterator[Result]:
     """The processes of every site that sent a result took CPU time from its first task to its last result.
 

@@ -12,7 +12,11 @@ _GAP_S = 30.0
 """Samples are a second apart, 3.2 s at most in recorded runs on a host with too few cores; NVML may hang."""
 
 
-@check("federated", needs=(SampleEvent,))
+@check(
+    "federated",
+    holds="The driver took samples from before the first round to after the last one, of all GPUs each time.",
+    needs=(SampleEvent,),
+)
 def sampled_all_along(run: Run) -> Iterator[Result]:
     """The driver took samples from before the first round to after the last one, of all GPUs each time.
 

@@ -2,12 +2,12 @@
 
 import re
 
-from rekindle.judge.check import Result, check, fails, holds
+from rekindle.judge.check import Options, Result, claim, fails, holds
 from rekindle.judge.run import Run
 
 
-@check("claim")
-def best_model_selected(run: Run) -> Result:
+@claim()
+def best_model_selected(run: Run, options: Options) -> Result:
     """Every site's metric reached the server in every round, and the server selected the best model by it.
 
     NVFlare leaves out the first round, whose global model nobody has trained yet.

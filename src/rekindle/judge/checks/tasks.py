@@ -42,7 +42,10 @@ def runs_as_described(run: Run) -> Result:
     return holds(f"{'; '.join(parts)}.", "spec.json")
 
 
-@check("federated")
+@check(
+    "federated",
+    holds="Each site has the tasks that the server gave it, in that order, and sent a result of each.",
+)
 def sites_had_the_servers_tasks(run: Run) -> Iterator[Result]:
     """Each site has the tasks that the server gave it, in that order and time, and sent a result of each."""
     given: dict[str, list[str]] = {}
@@ -85,7 +88,7 @@ def _steps(message: str) -> Iterator[tuple[str, re.Match[str]]]:
             yield kind, match
 
 
-@check("federated")
+@check("federated", holds="Each site has the log of one start of its own client, and no other site left one.")
 def logs_are_of_their_sites(run: Run) -> Iterator[Result]:
     """Each site has the log of one start of its own client, and no other site left one."""
     names = [site.name for site in run.spec.sites]

@@ -7,7 +7,7 @@ from rekindle.flare.announced import FLOWS
 from rekindle.flare.tasks import CAME
 from rekindle.flare.workspace import SERVER
 from rekindle.host import folders
-from rekindle.judge.check import Result, check, holds, unknown
+from rekindle.judge.check import Options, Result, check, claim, holds, unknown
 from rekindle.judge.clocks import SLACK_S
 from rekindle.judge.run import Run
 from rekindle.records import Ended, RecordError, moment
@@ -28,8 +28,8 @@ _BEGUN = re.compile(r"Round (\d{1,9}) started\.")
 _Round = Line[RoundEvent]
 
 
-@check("claim", needs=(Ended, RoundEvent))
-def duration_plausible(run: Run) -> Result:
+@claim(needs=(Ended, RoundEvent))
+def duration_plausible(run: Run, options: Options) -> Result:
     """The run had the time for the work that it claims.
 
     A rank's rounds follow each other within the run, each between the server's start of it and the site's
@@ -99,7 +99,11 @@ def _start(line: _Round) -> float:
     return line.event.time - line.event.seconds
 
 
-@check("federated", needs=(Ended,))
+@check(
+    "federated",
+    holds="Every event, sample and log line lies between the run's start and end; no event, in a suspension.",
+    needs=(Ended,),
+)
 def all_within_the_run(run: Run) -> Iterator[Result]:
     """Every event, sample and log line lies between the run's start and end; no event, in a suspension."""
     assert run.ended is not None
@@ -140,7 +144,12 @@ def _unplaced(run: Run) -> str | None:
     return None if clock and clock.asked else "Nobody asked for the host's clock when the run was placed."
 
 
-@check("federated", "acceptance", unless=_unplaced)
+@check(
+    "federated",
+    "acceptance",
+    holds="The run lies between the making of its nonce and its collection, by the controller's clock.",
+    unless=_unplaced,
+)
 def made_under_its_nonce(run: Run) -> Iterator[Result]:
     """The run lies between the making of its nonce and its collection, by the controller's clock.
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 from math import isclose
-from typing import Any
 
-from rekindle.judge.check import Result, check, fails, holds, unknown
+from rekindle.judge.check import Options, Result, claim, fails, holds, unknown
 from rekindle.judge.run import Run
 from rekindle.records.events import TrackingEvent
 from rekindle.records.evidence import Line
@@ -14,8 +13,8 @@ _TRACKERS = ("tensorboard", "mlflow", "mlflow_client", "wandb")
 _LOSS = "loss"
 
 
-@check("claim")
-def tracked(run: Run, options: dict[str, Any]) -> Result:
+@claim()
+def tracked(run: Run, options: Options) -> Result:
     """A tracker kept one run of every announced site, at the server or each at its own, with finite values.
 
     Option ``tracker``: ``tensorboard``, ``mlflow``, ``mlflow_client`` or ``wandb``; those that the job's

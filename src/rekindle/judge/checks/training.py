@@ -3,10 +3,9 @@
 import re
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any
 
 from rekindle.flare.announced import sites
-from rekindle.judge.check import Result, check, fails, holds, unknown
+from rekindle.judge.check import Options, Result, claim, fails, holds, unknown
 from rekindle.judge.run import Run
 from rekindle.records.events import DeviceEvent, RoundEvent, TaskEvent
 from rekindle.records.evidence import Line
@@ -14,8 +13,8 @@ from rekindle.records.evidence import Line
 _Results = list[Line[TaskEvent]]
 
 
-@check("claim", needs=(DeviceEvent,))
-def every_rank_on_its_device(run: Run, options: dict[str, Any]) -> Result:
+@claim(needs=(DeviceEvent,))
+def every_rank_on_its_device(run: Run, options: Options) -> Result:
     """Every rank of every site reported the device that it was given, and a backend that goes with it.
 
     Options ``on_gpu`` and ``on_cpu`` list the backends; torch's ``nccl`` and ``gloo`` if they are left out.
@@ -45,8 +44,8 @@ def every_rank_on_its_device(run: Run, options: dict[str, Any]) -> Result:
     return holds(f"All {len(given)} ranks ran on what they were given ({where}).", lines[-1])
 
 
-@check("claim", needs=(DeviceEvent,))
-def site_logs_show(run: Run, options: dict[str, Any]) -> Result:
+@claim(needs=(DeviceEvent,))
+def site_logs_show(run: Run, options: Options) -> Result:
     """Option ``text`` stands in every site's log; applies where option ``backend`` is what ranks used."""
     backends = {line.event.backend for line in run.of(DeviceEvent)}
     if options["backend"] not in backends:
@@ -59,8 +58,8 @@ def site_logs_show(run: Run, options: dict[str, Any]) -> Result:
     return holds(f"Every site's log shows {text!r}.", lines[0])
 
 
-@check("claim", needs=(TaskEvent,))
-def every_site_trained(run: Run) -> Iterator[Result]:
+@claim(needs=(TaskEvent,))
+def every_site_trained(run: Run, options: Options) -> Iterator[Result]:
     """Every site's result of every training task is a model other than the one that it was sent.
 
     Where no result can be compared, as a gradient cannot with a model, each is a number other than 0; so is
