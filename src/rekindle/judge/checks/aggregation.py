@@ -10,20 +10,15 @@ from rekindle.flare.announced import Workflow, components, configuration
 from rekindle.flare.workspace import SERVER
 from rekindle.judge.check import Result, check, fails, holds, unknown
 from rekindle.judge.run import Run
+from rekindle.judge.sketches import MEAN, QUANTISED, left, made, same, weighted_mean
 from rekindle.records.events import GlobalEvent, Sketch, TaskEvent
 from rekindle.records.evidence import Line
 
 _AVERAGES = ("FedAvg", "ScatterAndGather", "SwarmServerController")
 """Workflows whose global model is the mean of the sites' results; others have an optimizer of their own."""
-_MAKES_THE_MEAN = "AccumulateWeightedAggregator"
+_x = "AccumulateWeightedAggregator"
 """Ends the classes of NVFlare's aggregators that do; its k-means, SVM and bagging have others."""
 _TAKES_THE_MEAN = (".FullModelShareableGenerator", ".SimpleModelShareableGenerator")
-EXACT = 1e-6
-"""Relative to the largest figure of a sketch: means of float32, off by 4e-8 at most in recorded runs."""
-_MEAN = 1e-5
-"""The same for sums in any order."""
-QUANTISED = 5e-3
-"""The same for messages or models of 16 bits or fewer: off by 3e-4 at most in runs."""
 _COMBINED = 8
 """Sites of which every combination is tried, at most."""
 _OFF, _AGAINST = 0.2, 0.9
@@ -151,9 +146,9 @@ def _no_fair_mean(rounds: Sequence[_Round]) -> str:
 def _scale(events: list[TaskEvent], model: Sketch) -> float:
     """Return how many times the mean of the results a model is; 1 if it is no multiple, or of shares."""
     for weights in ([_weight(event) for event in events], [1.0] * len(events)):
-        mean = _weighted_mean(weights, [made(event) for event in events]) or ()
+        mean = weighted_mean(weights, [made(event) for event in events]) or ()
         scale: float = sum(map(mul, mean, model)) / (sum(map(mul, mean, mean)) or math.inf)
-        if same(tuple(scale * value for value in mean), model, _MEAN) and abs(scale - 1) > _OFF:
+        if same(tuple(scale * value for value in mean), model, MEAN) and abs(scale - 1) > _OFF:
             shares = [left(event) if event.kept is not None else event.relative or 1.0 for event in events]
             return scale * math.fsum(shares) / len(shares)
     return 1.0
@@ -161,17 +156,10 @@ def _scale(events: list[TaskEvent], model: Sketch) -> float:
 
 def _away(events: list[TaskEvent], model: Sketch) -> bool:
     """Whether the step from what sites were sent to the next model is against the mean of their changes."""
-    mean = _weighted_mean([_weight(event) for event in events], [made(event) for event in events]) or ()
+    mean = weighted_mean([_weight(event) for event in events], [made(event) for event in events]) or ()
     change, step = ([*map(sub, of, events[0].sent)] for of in (mean, model))
     along: float = sum(map(mul, change, step))
     return along < -_AGAINST * math.hypot(*change) * math.hypot(*step)
-
-
-def left(event: TaskEvent) -> float:
-    """Return which share of the model that a site was sent lies in its result, along it; 1 of differences."""
-    if event.kind != "WEIGHTS" or event.kept is None or event.relative is None:
-        return 1.0
-    return event.kept * event.relative
 
 
 def _never_counted(rounds: Sequence[_Round]) -> str:
@@ -187,7 +175,7 @@ def _never_counted(rounds: Sequence[_Round]) -> str:
 def _mean_of(events: list[TaskEvent], model: Sketch) -> bool:
     results = [made(event) for event in events]
     weights = [_weight(event) for event in events], [1.0] * len(events)
-    return any(same(_weighted_mean(given, results), model, _MEAN) for given in weights)
+    return any(same(weighted_mean(given, results), model, MEAN) for given in weights)
 
 
 @check(
@@ -238,18 +226,11 @@ def _aggregated(
         yield fails(message, following)
     shares = _shares(run, flow)
     weights = [_weight(event) * float(shares.get(event.site, 1)) for event in events]
-    mean = _weighted_mean(weights, results)
+    mean = weighted_mean(weights, results)
     coarse = any(event.bytes < 4 * event.values for event in events)
-    if not own and mean is not None and not same(mean, model, QUANTISED if coarse else _MEAN):
+    if not own and mean is not None and not same(mean, model, QUANTISED if coarse else MEAN):
         message = f"The global model after round {number} is not the mean of what the sites sent in it."
         yield fails(message, following)
-
-
-def made(event: TaskEvent) -> Sketch:
-    """Return the sketch of the model that a site made, also where it sent the difference."""
-    if event.kind != "WEIGHT_DIFF" or not event.sent:
-        return event.sketch
-    return tuple(map(sum, zip(event.sent, event.sketch, strict=True)))
 
 
 def _aggregators(run: Run, flow: Workflow) -> list[dict[str, Any]]:
@@ -260,7 +241,7 @@ def _aggregators(run: Run, flow: Workflow) -> list[dict[str, Any]]:
 
 def _own_aggregator(run: Run, flow: Workflow) -> str:
     paths = (str(item.get("path", "")) for item in _aggregators(run, flow))
-    return next((path for path in paths if path and not path.endswith(_MAKES_THE_MEAN)), "")
+    return next((path for path in paths if path and not path.endswith(_x)), "")
 
 
 def _given(run: Run, flow: Workflow, name: str) -> Any:
@@ -286,20 +267,3 @@ def _named(run: Run, name: object) -> list[dict[str, Any]]:
     owners = run.account.aggregators or [""]
     found = [item for owner in owners for item in components(run.workspace, owner)]
     return [item for item in found if item.get("id") == name]
-
-
-def _weighted_mean(weights: Sequence[float], sketches: Sequence[Sketch]) -> Sketch | None:
-    """Return the mean of sketches by their weights; None where the weights add up to nothing."""
-    if not (total := sum(weights)):
-        return None
-    return tuple(sum(map(mul, weights, values)) / total for values in zip(*sketches, strict=False))
-
-
-def same(first: Sketch | None, second: Sketch | None, tolerance: float = EXACT) -> bool:
-    """Whether two sketches are of one model, within ``tolerance`` of their largest figure."""
-    if first is None or second is None or len(first) != len(second):
-        return False
-    scale = max((abs(value) for value in (*first, *second)), default=0.0)
-    return math.isfinite(scale) and all(
-        abs(a - b) <= tolerance * max(scale, 1e-12) for a, b in zip(first, second, strict=True)
-    )

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Iterator
 from itertools import pairwise
-from operator import mul, sub
+from operator import sub
 
 from rekindle.judge.check import Result, check, fails, unknown
 from rekindle.judge.run import Run
+from rekindle.judge.sketches import left, made, reject
 from rekindle.records.events import Sketch, TaskEvent
 
-from .aggregation import by_round, by_site, left, made, no_weights
+from .aggregation import by_round, by_site, no_weights
 
 _GROWN, _ALONG, _SHRUNK = 0.5, 0.95, 0.25
 """By training no model changes by half of itself along itself, or becomes a quarter of itself."""
@@ -56,14 +57,8 @@ def _mixes(event: TaskEvent, before: TaskEvent) -> bool:
     if event.kept is None or not event.sent or not before.sent:
         return False
     got, sent, change = ([*map(sub, model, event.sent)] for model in (before.sent, made(before), made(event)))
-    rest = _beside(_beside(change, got), _beside(sent, got))
+    rest = reject(reject(change, got), reject(sent, got))
     return sum(map(bool, change)) > _PLANE and math.hypot(*rest) < _ROUNDED * math.hypot(*change)
-
-
-def _beside(vector: list[float], other: list[float]) -> list[float]:
-    """Return the part of a vector that is at right angles to another."""
-    share = sum(map(mul, vector, other)) / (sum(map(mul, other, other)) or math.inf)
-    return [value - share * along for value, along in zip(vector, other, strict=True)]
 
 
 @check(

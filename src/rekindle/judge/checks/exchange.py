@@ -10,10 +10,9 @@ from rekindle.flare.workspace import SERVER
 from rekindle.host import folders
 from rekindle.judge.check import Result, check, fails, unknown
 from rekindle.judge.run import Run
+from rekindle.judge.sketches import EXACT, QUANTISED, made, same
 from rekindle.judge.trained import TRAINS
 from rekindle.records.events import DeviceEvent, RoundEvent, Sketch, TaskEvent
-
-from .aggregation import EXACT, QUANTISED, made, same
 
 _AGGREGATED = r"Contribution from (\S{1,200}) ACCEPTED by the aggregator at round"
 """A site's message when it aggregates a result of swarm learning."""
