@@ -1,5 +1,6 @@
 """``rekindle board`` and ``rekindle examples``: what they take, and their statuses."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -24,6 +25,7 @@ def jobs(tmp_path, monkeypatch):
     folder = tmp_path / "flare_jobs"
     shutil.copytree(JOBS / "pt_ddp", folder / "pt_ddp")
     job = yaml.safe_load((folder / "pt_ddp/job.yml").read_text())
+    job["proof"] = [{"claim": "every_site_trained"}]
     (folder / "examples").mkdir()
     for name, changes in (
         ("small", {"summary": "One for any host"}),
@@ -64,16 +66,21 @@ def test_markdown_is_a_table(call, results):
     assert out.splitlines()[2].startswith("| pt\\_ddp | gpu-1 | torch 2.15.0 cu132 | 2.7.3 | PASS |")
 
 
-def test_called_wrongly_is_a_sentence_and_2(golden, call, results, tmp_path):
+def test_called_wrongly_is_a_sentence_and_2(golden, call, results, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     answers = [
-        call("board", results, "--json", "--markdown"),
-        call("board"),
+        call("board", tmp_path / "none", "--markdown"),
         call("board", tmp_path / "none"),
         call("board", results, tmp_path / "flare_jobs"),
         call("examples", tmp_path / "none"),
     ]
     assert {(status, out, err.count("\n")) for status, out, err in answers} == {(2, "", 1)}
     golden(*(err.strip() for *_, err in answers))
+    status, out, err = call("board", results, "--json", "--markdown")
+    sentence = (
+        "Invalid value for --json, --markdown: it is one or the other. Fix: see rekindle board --help.\n"
+    )
+    assert (status, json.loads(out)["schema"], err) == (2, "rekindle/refusal/1", sentence)
 
 
 def test_a_run_that_cannot_be_read_makes_a_good_answer_unknown(call, results):

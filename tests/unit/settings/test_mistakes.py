@@ -23,6 +23,13 @@ def complaints(values, *stages, variables=None, jobs=JOBS):
     return [str(mistake) for mistake in found]
 
 
+def test_a_list_that_is_typed_as_json_is_a_list():
+    for text in ('["pt_ddp","llm_sft"]', "[pt_ddp, llm_sft]", "pt_ddp,llm_sft"):
+        assert complaints({"rekindle_jobs": text}) == []
+    (found,) = complaints({"rekindle_jobs": '["pt_ddp","nothing"]'})
+    assert found.startswith("rekindle_jobs names 'nothing', ")
+
+
 def names(values, *stages, **more):
     """Return the first word of each mistake, which is its setting."""
     return [line.split()[0] for line in complaints(values, *stages, **more)]
