@@ -135,7 +135,7 @@ class TaskEvent(Event, kw_only=True, frozen=True, tag="task"):
     """The same for trainable parameters alone, where they moved by more than rounding; 0 if all were merely
     scaled."""
     kept: Number | None = None
-    """Correlation with what the site was sent; None of fewer than 1,000 parameters."""
+    """Correlation with what the site was sent; None of fewer than 150 parameters."""
     alike: Number | None = None
     """Correlation with the first result of the same round; None of that one."""
     follows: Number | None = None
