@@ -18,7 +18,7 @@ from rekindle.records.text import clean, shortened
 from . import clocks
 from .left import left_behind
 from .sites import as_announced, gone_sites, without
-from .trained import of_training
+from .trained import find_converged, of_training
 
 EventT = TypeVar("EventT", bound=events.Event)
 _JOB_LOG = 1 << 24
@@ -205,6 +205,11 @@ class Run:
     def trained(self) -> list[Line[events.TaskEvent]]:
         """The results of training, without those of rounds in which sites validate, as in NVFlare's SVM."""
         return of_training(self.results, self.workspace)
+
+    @cached_property
+    def converged(self) -> frozenset[int]:
+        """The last rounds of training in which no site had anything left to learn."""
+        return find_converged(self.trained)
 
     @cached_property
     def models_sent(self) -> list[Line[events.TaskEvent]]:

@@ -37,7 +37,7 @@ def results_are_their_own(run: Run) -> Iterator[Result]:
     seen: dict[Sketch, TaskEvent] = {}
     models: dict[Sketch, int | None] = {}
     alike: list[str] = []
-    for line in run.models_sent:
+    for line in (line for line in run.models_sent if line.event.round not in run.converged):
         models.setdefault(line.event.sent, line.event.round)
         if any(line.event.sketch) and line.event.sketch in models:
             message = f"{line.event.site} sent in round {line.event.round} the global model of round "
