@@ -1,5 +1,7 @@
 """Which results are of training."""
 
+from msgspec.structs import replace
+
 from rekindle.flare.announced import validates_at_the_end
 from rekindle.flare.workspace import Workspace
 from rekindle.records.events import TaskEvent
@@ -64,3 +66,19 @@ def of_training(results: list[Line[TaskEvent]], workspace: Workspace) -> list[Li
     if not validates_at_the_end(workspace):
         return lines
     return [line for line in lines if not (line.event.round and line.event.moved == 0)]
+
+
+def in_order(results: list[Line[TaskEvent]]) -> list[Line[TaskEvent]]:
+    """Return results in the order of their rounds, which go on from one workflow of a job to the next."""
+    by_workflow: dict[str, list[Line[TaskEvent]]] = {}
+    for line in sorted(results, key=lambda line: line.event.time):
+        by_workflow.setdefault(line.event.workflow, []).append(line)
+    found: list[Line[TaskEvent]] = []
+    for lines in by_workflow.values():
+        first = 1 + max((line.event.round or 0 for line in found), default=-1)
+        moved = lines
+        if first:
+            events = (replace(line.event, round=(line.event.round or 0) + first) for line in lines)
+            moved = [Line(event, line.file, line.line) for event, line in zip(events, lines, strict=True)]
+        found += sorted(moved, key=lambda line: line.event.round or 0)
+    return found

@@ -153,9 +153,10 @@ def _skipping(run: Run) -> Iterator[Result]:
         text = max(own, key=warned[site].__getitem__, default="")
         share = pace / (median(paces[name] for name in others) or 1.0) if others else 1.0
         if warned[site][text] > len(by_site(run)[site]) and share < _SLOW:
+            warning = f"{site} warned {warned[site][text]} times ({text[:200]})"
             yield unknown(
-                f"{site} warned {warned[site][text]} times ({text[:200]}), and moved {share:.2g} times as far as "
-                "the others by each step that it reported: it may have left data out."
+                f"{warning}, and moved {share:.2g} times as far as the others by each step that it reported: "
+                "it may have left data out."
             )
 
 
