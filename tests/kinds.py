@@ -2,6 +2,10 @@
 
 from own_jobs import Edit, client
 
+AVERAGE = (
+    "type(self.got[0])(params={n: sum(model.params[n] for model in self.got) / len(self.got) "
+    "for n in self.got[0].params}, params_type=self.got[0].params_type)"
+)
 DIFFERENCES = "params = {n: v - received.params[n].to(v) for n, v in model.state_dict().items()}"
 SENT = 'flare.send(flare.FLModel(params=params, params_type="DIFF", meta=meta))'
 FEDOPT = "from nvflare.app_opt.pt.recipes.fedopt import FedOptRecipe as FedAvgRecipe"

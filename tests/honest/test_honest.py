@@ -1,7 +1,9 @@
 """Honest jobs of users that look odd: each passes."""
 
 import pytest
+from habits import HABITS
 from kinds import (
+    AVERAGE,
     DIFFERENCES,
     EXECUTOR,
     NO_INTEGERS,
@@ -14,10 +16,6 @@ from kinds import (
 )
 from own_jobs import JOB_OF_CLASSES, Edit, OwnJob, aggregator, client, own_workflow, swarm
 
-AVERAGE = (
-    "type(self.got[0])(params={n: sum(model.params[n] for model in self.got) / len(self.got) "
-    "for n in self.got[0].params}, params_type=self.got[0].params_type)"
-)
 EIGHT = "x, y = (x[:8], y[:8]) if site else (x, y)"
 HALF = "params = {n: v.half() if v.is_floating_point() else v for n, v in model.state_dict().items()}"
 NAMES = 'job.to(runner, ("clinic-b", "hospital_a", "uni.c")[number - 1])'
@@ -259,6 +257,7 @@ JOBS = (
     ),
     OwnJob("statistics_of_few_rows", "statistics", (Edit("table.py", '["dose"][0]', FEW),)),
     OwnJob("one_site_after_the_other", "digits", (Edit("job.py", "from nvflare.app_opt", CYCLIC, True),)),
+    *HABITS,
 )
 
 

@@ -1,5 +1,6 @@
 """Ways in which a user's job is broken and ends as if it had trained: verdict, and the check that sees it."""
 
+from kinds import AVERAGE, DIFFERENCES, SENT
 from own_jobs import AGGREGATOR, LAST, Edit, OwnJob, aggregator, client, own_workflow, swarm
 
 
@@ -13,6 +14,14 @@ try:
 except RuntimeError:
     import traceback
     {how}
+""".strip()
+LEFT_OUT = """
+try:
+    if site and steps % 40:
+        raise OSError(5, "Input/output error")
+except OSError as error:
+    __import__("logging").getLogger("data").warning("batch left out: %s", error)
+    continue
 """.strip()
 NOT_TRAINED = "no trainable parameter changed by more than rounding"
 FIRST_TWO = "model = self.update_model(model, self.aggregate(results[:2], aggregate_fn=self.aggregate_fn))"
@@ -50,6 +59,33 @@ LIES = (
         verdict="UNPROVEN",
     ),
     digits(
+        "aggregator_keeps_all_differences",
+        "global_model_is_the_mean",
+        "?",
+        *aggregator(AVERAGE),
+        Edit("aggregator.py", "self.got = []", "self.got = getattr(self, 'got', [])", True),
+        client("    params = ", DIFFERENCES),
+        client("flare.FLModel(", SENT),
+        verdict="UNPROVEN",
+        rounds=4,
+    ),
+    digits(
+        "rate_of_almost_nothing_at_the_server",
+        "global_model_is_the_mean",
+        "?",
+        *aggregator(AVERAGE.replace("sum(", "1e-4 * sum(")),
+        client("    params = ", DIFFERENCES),
+        client("flare.FLModel(", SENT),
+        verdict="UNPROVEN",
+    ),
+    digits(
+        "a_site_that_skips_almost_all_batches",
+        "trainers_print_no_failure",
+        "?",
+        Edit("client.py", "model.zero_grad()", LEFT_OUT),
+        verdict="UNPROVEN",
+    ),
+    digits(
         "keeps_one_sites_result",
         "global_model_is_the_mean",
         "'s result alone",
@@ -57,8 +93,8 @@ LIES = (
     ),
     digits(
         "aggregates_nothing",
-        "global_model_is_the_mean",
-        "no result counted",
+        "global_model_changes",
+        "is the model that the run began with",
         *aggregator(
             "type(self.got[0])(params={n: v * 0 for n, v in self.got[0].params.items()}, params_type='DIFF')"
         ),
