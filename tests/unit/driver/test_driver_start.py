@@ -40,7 +40,14 @@ def test_what_runs_or_has_ended_well_is_not_started_again(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "end", [{"exit_status": 1}, {"exit_status": -9}, {"reason": "hung"}, {"reason": "interrupted"}, {"reason": "limit"}]
+    "end",
+    [
+        {"exit_status": 1},
+        {"exit_status": -9},
+        {"reason": "hung"},
+        {"reason": "interrupted"},
+        {"reason": "limit"},
+    ],
 )
 def test_what_ended_otherwise_is_started_again(tmp_path, end):
     run, start = toy(tmp_path, "pass")

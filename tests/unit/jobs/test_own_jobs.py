@@ -154,7 +154,7 @@ def test_a_claim_that_only_ranks_which_record_can_show_is_refused_of_others(own,
     why = "none of its files imports rekindle.trainer, which would show it"
     assert f"it claims '{claim}', and {why}" in refused(path)
     (path.parent / "client.py").write_text("from rekindle.trainer import Evidence\n")
-    assert [found.claim for found in load_job(JOBS, str(path)).proof][0] == claim
+    assert load_job(JOBS, str(path)).proof[0].claim == claim
 
 
 @pytest.mark.parametrize("claim", ["loss_falls", "no_error_logged"])

@@ -62,7 +62,8 @@ def test_its_command_gets_each_sites_gpus_or_numbers_for_its_ranks(tmp_path, gpu
 
 
 @pytest.mark.parametrize(
-    ("gpus", "devices"), [((), "[cpu,cpu],[cpu,cpu]"), ((["GPU-b", "GPU-a"], ["GPU-d"]), "[GPU-b,GPU-a],[GPU-d]")]
+    ("gpus", "devices"),
+    [((), "[cpu,cpu],[cpu,cpu]"), ((["GPU-b", "GPU-a"], ["GPU-d"]), "[GPU-b,GPU-a],[GPU-d]")],
 )
 def test_a_job_that_gives_each_rank_its_gpu_gets_the_sites_names_and_uuids(tmp_path, gpus, devices):
     (tmp_path / "job.py").write_text("import sys; print(*sys.argv[1:])")

@@ -151,7 +151,9 @@ def finalized(component, monkeypatch):
     component("rekindle.trainer.witnesses", {})
 
     def finalize(kind, configuration):
-        own = type(f"{kind}JsonConfigurator", (), {"finalize_config": lambda self: recorded.append("NVFlare")})
+        own = type(
+            f"{kind}JsonConfigurator", (), {"finalize_config": lambda self: recorded.append("NVFlare")}
+        )
         module = SimpleNamespace(**{own.__name__: own})
         hook.PATCHES[f"nvflare.private.fed.{kind.lower()}.{kind.lower()}_json_config"](module)
         own.finalize_config(configuration)

@@ -59,7 +59,11 @@ def given(tmp_path):
         (tmp_path / "job.py").write_text("import json, sys; print(json.dumps(sys.argv[1:]))")
         write(tmp_path / "spec.json", spec)
         words = command(tmp_path, msgspec.structs.replace(spec, python=sys.executable))
-        environ = {"PYTHONPATH": SOURCE, "REKINDLE_DATA": str(tmp_path / "data"), "REKINDLE_WORKSPACE": str(tmp_path / "w")}
+        environ = {
+            "PYTHONPATH": SOURCE,
+            "REKINDLE_DATA": str(tmp_path / "data"),
+            "REKINDLE_WORKSPACE": str(tmp_path / "w"),
+        }
         done = subprocess.run(
             words, cwd=tmp_path, env={**os.environ, **environ}, capture_output=True, text=True, check=True
         )

@@ -35,7 +35,11 @@ def witness(component, monkeypatch):
     """Return the component, beside stand-ins of ours and of NVFlare's, and what it writes."""
     written = []
     ours = {
-        "arrays": {"fingerprint": lambda of: SimpleNamespace(sketch=of), "floating": dict, "model": lambda weights: {}},
+        "arrays": {
+            "fingerprint": lambda of: SimpleNamespace(sketch=of),
+            "floating": dict,
+            "model": lambda weights: {},
+        },
         "evidence": {
             "SERVER": "server",
             "Evidence": lambda name: _Evidence(name, written),
