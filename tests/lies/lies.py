@@ -88,7 +88,7 @@ LIES = (
     digits(
         "own_workflow_keeps_nothing",
         "global_model_changes",
-        "Sites got the same model in every round",
+        "is the model that the run began with",
         *own_workflow(),
         Edit("workflow.py", "model = self.update_model", "pass", instead=True),
     ),

@@ -23,7 +23,13 @@ class Reporter:
         self._rounds: dict[int, float] = {}
         self._last: RoundEvent | None = None
         self._results = 0
+        self._sites: set[str] = set()
         self._result: TaskEvent | None = None
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether no rank has reported its device, and the server has yet to get a site's first result."""
+        return self._began is None and len(self._sites) < self._job.sites
 
     def report(self, elapsed_s: float, message: str | None = None, now: Iterable[Process] = ()) -> None:
         """Write ``message``, how far the trainers are, or what the processes that run ``now`` begin."""
@@ -54,6 +60,7 @@ class Reporter:
         if isinstance(event, TaskEvent):
             self._results += 1
             self._result = event
+            self._sites.add(event.site)
         if isinstance(event, RoundEvent):
             self._rounds.setdefault(event.round, event.time)
             if self._last is None or event.time > self._last.time:

@@ -165,7 +165,8 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: Clock, re
                     now = replace(snapshot(run_dir, find), at=elapsed)
                     if part and part.waits():
                         watchdog.rest(now)
-                    message = watchdog.look(*nodes.join(now, sampler.sample(now)))
+                    seen = nodes.join(now, sampler.sample(now))
+                    message = watchdog.look(*seen, starting=reporter.is_starting)
                     if message is not None:
                         end = _End("hung", message=message)
                     reporter.report(elapsed, now=now.processes)

@@ -18,6 +18,8 @@ STOPPED_S = 5.0
 """A process that is stopped (SIGSTOP) for so long is not going on by itself."""
 DISK_SLEEP_S = 30.0
 """D state without any CPU time: the kernel waits for a device or a file system, which a sound one answers."""
+_FIRST_S = 240.0
+"""Without progress before the first results: a download or a first compilation shows nothing for minutes."""
 ENDED_S = 15.0
 """NVFlare gives trainers 10 s to end after the job; the server and a trainer that ends well need less."""
 LOOK_S = 5.0
@@ -109,20 +111,22 @@ class Watchdog:
         """Count ``now`` as progress: others have to move first."""
         self._moved_at = now.at
 
-    def look(self, now: Snapshot, gpus: dict[str, GpuSample]) -> str | None:
+    def look(self, now: Snapshot, gpus: dict[str, GpuSample], *, starting: bool = False) -> str | None:
         """Return what is wrong with the run, one sentence; None if it may continue.
 
         Args:
             now: the run at this moment.
             gpus: the newest sample of the assigned GPUs, by UUID.
+            starting: whether a site has yet to show that its trainer has begun.
         """
+        limit_s = max(_FIRST_S, self._silence_s) if starting else self._silence_s
         message = self._stuck(now)
         if message is None and now.at - self._last.at >= LOOK_S:
             done = work(self._last, now)
             if self._moves(now, gpus, done):
                 self._moved_at = now.at
             self._last = now
-            message = self._ended(now, done) or self._lost(now, done) or self._silent(now, gpus)
+            message = self._ended(now, done) or self._lost(now, done) or self._silent(now, gpus, limit_s)
         return message
 
     def _stuck(self, now: Snapshot) -> str | None:
@@ -164,13 +168,13 @@ class Watchdog:
                 return f"NVFlare's client of {site} ended {seconds:.0f} s ago and the job goes on without it."
         return None
 
-    def _silent(self, now: Snapshot, gpus: dict[str, GpuSample]) -> str | None:
-        if now.at - self._moved_at <= self._silence_s:
+    def _silent(self, now: Snapshot, gpus: dict[str, GpuSample], limit_s: float) -> str | None:
+        if now.at - self._moved_at <= limit_s:
             return None
         last = f"no activity of the {'GPUs' if gpus else 'processes'}"
         if self._fruitless_s > self._patience_s:
             last = f"and nothing came of {self._fruitless_s:.0f} s of CPU time"
-        return f"Nothing has moved for {self._silence_s} s: no log line, no evidence, {last}."
+        return f"Nothing has moved for {limit_s:.0f} s: no log line, no evidence, {last}."
 
     @property
     def _patience_s(self) -> float:

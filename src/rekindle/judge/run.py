@@ -18,7 +18,7 @@ from rekindle.records.text import clean, shortened
 from . import clocks
 from .left import left_behind
 from .sites import as_announced, gone_sites, without
-from .trained import of_training
+from .trained import find_converged, in_order, of_training
 
 EventT = TypeVar("EventT", bound=events.Event)
 _JOB_LOG = 1 << 24
@@ -207,10 +207,17 @@ class Run:
         return of_training(self.results, self.workspace)
 
     @cached_property
+    def converged(self) -> frozenset[int]:
+        """The last rounds of training in which no site had anything left to learn."""
+        return find_converged(self.trained)
+
+    @cached_property
     def models_sent(self) -> list[Line[events.TaskEvent]]:
-        """The results of training that have weights, in the order of their rounds."""
-        lines = [line for line in self.trained if line.event.sketch]
-        return sorted(lines, key=lambda line: (line.event.round or 0, line.event.time))
+        """The results of training that have weights, in the order of their rounds.
+
+        Rounds of a further workflow are counted on from those of the workflow before it.
+        """
+        return in_order([line for line in self.trained if line.event.sketch])
 
     @cached_property
     def processes(self) -> dict[tuple[str, int], tuple[str | None, int]]:

@@ -1,14 +1,53 @@
 """Which results are of training."""
 
+from msgspec.structs import replace
+
 from rekindle.flare.announced import validates_at_the_end
 from rekindle.flare.workspace import Workspace
 from rekindle.records.events import TaskEvent
 from rekindle.records.evidence import Line
 
+from .sketches import MEAN, made, same, weighted_mean
+
 TRAINS = "train"
 """The task of training, unless a workflow has another name for it."""
 _NOT_TRAINED = {"submit_model", "get_weights", "validate"}
 """Tasks for which a site may send weights that it did not train."""
+
+
+_NO_LOSS = 1e-6
+"""A loss of which no gradient is left."""
+
+
+def find_converged(lines: list[Line[TaskEvent]]) -> frozenset[int]:
+    """Return the last rounds in which every site sent back the model that it got, as it had converged.
+
+    A model that was trained before is a fixed point of every site if all had made the same one, if it is not
+    their mean, as where k-means is exact, or if sites report that no loss is left. The mean of results that
+    differ is none: a site that trains moves it.
+    """
+    rounds: dict[int, list[TaskEvent]] = {}
+    for event in (line.event for line in lines if line.event.sketch):
+        rounds.setdefault(event.round or 0, []).append(event)
+    numbers, still = sorted(rounds), frozenset[int]()
+    for number in reversed(numbers[1:]):
+        if any(event.moved != 0 for event in rounds[number]):
+            break
+        still |= {number}
+    if not still:
+        return still
+    now, before = rounds[min(still)], rounds[numbers[numbers.index(min(still)) - 1]]
+    results = [made(event) for event in before]
+    agreed = all(same(result, results[0]) for result in results)
+    weights = [1.0] * len(before), [event.weight or 1.0 for event in before]
+    averaged = any(same(weighted_mean(each, results), now[0].sent, MEAN) for each in weights)
+    done = all(map(_has_no_loss, now))
+    return still if agreed or not averaged or done else frozenset()
+
+
+def _has_no_loss(event: TaskEvent) -> bool:
+    losses = (value for name, value in event.metrics.items() if "loss" in name.lower())
+    return any(value is not None and abs(value) < _NO_LOSS for value in losses)
 
 
 def of_training(results: list[Line[TaskEvent]], workspace: Workspace) -> list[Line[TaskEvent]]:
@@ -27,3 +66,19 @@ def of_training(results: list[Line[TaskEvent]], workspace: Workspace) -> list[Li
     if not validates_at_the_end(workspace):
         return lines
     return [line for line in lines if not (line.event.round and line.event.moved == 0)]
+
+
+def in_order(results: list[Line[TaskEvent]]) -> list[Line[TaskEvent]]:
+    """Return results in the order of their rounds, which go on from one workflow of a job to the next."""
+    by_workflow: dict[str, list[Line[TaskEvent]]] = {}
+    for line in sorted(results, key=lambda line: line.event.time):
+        by_workflow.setdefault(line.event.workflow, []).append(line)
+    found: list[Line[TaskEvent]] = []
+    for lines in by_workflow.values():
+        first = 1 + max((line.event.round or 0 for line in found), default=-1)
+        moved = lines
+        if first:
+            events = (replace(line.event, round=(line.event.round or 0) + first) for line in lines)
+            moved = [Line(event, line.file, line.line) for event, line in zip(events, lines, strict=True)]
+        found += sorted(moved, key=lambda line: line.event.round or 0)
+    return found

@@ -85,7 +85,7 @@ def _verdict(run: Run, evidence: Sequence[ClaimResult]) -> tuple[VerdictKind, st
     if run.ended is None and not run.foreign:
         return "UNPROVEN", "The run has no record of its end: its driver was killed, or it still runs."
     if run.ended and run.ended.reason != "finished":
-        return _stopped(run.ended, run.spec.job.limit_s)
+        return _stopped(run, run.ended)
     false = [result for result in evidence if result.state == "fails"]
     if false and not run.unread:  # else it may be false for want of what was not read
         hangs = false[0].claim == "came_to_its_end"
@@ -159,7 +159,11 @@ def _cure(run: Run) -> str:
     return "Read job.log, and measure the host again."
 
 
-def _stopped(ended: Ended, limit_s: int) -> tuple[VerdictKind, str | None]:
+def _stopped(run: Run, ended: Ended) -> tuple[VerdictKind, str | None]:
     if ended.reason == "interrupted":
         return "FAIL", ended.message or "Stopped from outside."
-    return "HUNG", ended.message if ended.reason == "hung" else f"Ended at its limit of {limit_s} s."
+    message = ended.message if ended.reason == "hung" else f"Ended at its limit of {run.spec.job.limit_s} s."
+    owed = dict.fromkeys(
+        f"{task.site} for its task {task.name}" for task in run.account.tasks if not task.came
+    )
+    return "HUNG", f"{message} The server waits for {' and '.join(owed)}." if owed else message

@@ -107,6 +107,8 @@ class GlobalEvent(Event, kw_only=True, frozen=True, tag="global"):
     """
 
     round: Integer
+    workflow: Text = ""
+    """NVFlare's id of it, of which a job may have several."""
     sketch: Sketch
     names: Digest | None = None
     """Digest of the names that the sketch covers, by a site; the server's are those of the results."""
@@ -117,6 +119,8 @@ class TaskEvent(Event, kw_only=True, frozen=True, tag="task"):
 
     site: Text
     task: Text
+    workflow: Text = ""
+    """NVFlare's id of it."""
     round: Integer | None
     return_code: Text
     kind: Text
@@ -135,7 +139,7 @@ class TaskEvent(Event, kw_only=True, frozen=True, tag="task"):
     """The same for trainable parameters alone, where they moved by more than rounding; 0 if all were merely
     scaled."""
     kept: Number | None = None
-    """Correlation with what the site was sent; None of fewer than 1,000 parameters."""
+    """Correlation with what the site was sent; None of fewer than 150 parameters."""
     alike: Number | None = None
     """Correlation with the first result of the same round; None of that one."""
     follows: Number | None = None

@@ -16,8 +16,8 @@ _ROUNDING = 5e-7
 """Of a leaf's largest value, or of the model's RMS if that is more: 4 steps of float32."""
 _SCALED = 0.01
 """Share of a change that rounding leaves besides a scaling, at most; training leaves nearly all."""
-_ENOUGH = 1000
-"""Values for a correlation, at least: with fewer it does not separate related models from others."""
+_ENOUGH = 150
+"""Values for a correlation, at least: of fewer, chance makes a third or more."""
 _LEAST_LEAF = 8
 """Values of a leaf that takes part in it, at least."""
 

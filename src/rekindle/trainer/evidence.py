@@ -19,10 +19,13 @@ from .arrays import Fingerprint, model
 from .ranks import GLOBAL_RANK, LOCAL_RANK
 from .sites import SITE
 
-SERVER = os.environ.get("REKINDLE_SERVER", "server")
-"""Name of the server's evidence: in a later simulation of one run, another (`hook`)."""
 _LONGEST = 2_000
 """Characters of an exception's text; its reader takes no line with twice as many."""
+
+
+def server_name() -> str:
+    """Return the name of the server's evidence: in a later simulation of one run, another (`hook`)."""
+    return os.environ.get("REKINDLE_SERVER", "server")
 
 
 class Evidence:
@@ -64,9 +67,11 @@ class Evidence:
         text = message[:_LONGEST]
         self.write("exception", site=site, rank=self._rank, kind=kind, message=text, place=place)
 
-    def global_model(self, number: int, sketch: tuple[float, ...], names: str | None = None) -> None:
+    def global_model(
+        self, number: int, sketch: tuple[float, ...], names: str | None = None, workflow: str = ""
+    ) -> None:
         """Record what the global model is as round ``number`` begins, or after the last one."""
-        self.write("global", round=number, names=names, sketch=sketch)
+        self.write("global", round=number, workflow=workflow, names=names, sketch=sketch)
 
     def configuration(self, member: str, content: dict[str, Any]) -> None:
         """Record what NVFlare read the job's configuration of the server or of a site as."""
@@ -88,12 +93,12 @@ class Evidence:
         self.write("final", digest=model(weights)["digest"], metrics=metrics, **fields)
 
 
-def record_error(error: Exception, recorder: str = SERVER, site: str = "server") -> None:
+def record_error(error: Exception, recorder: str = "", site: str = "server") -> None:
     """Record an error of our own component, which must not end the run."""
     with suppress(OSError, KeyError):  # a full disk, or a server that no driver started
         frame = traceback.extract_tb(error.__traceback__)[-1]
         kind, place = type(error).__name__, f"{frame.filename}:{frame.lineno}"
-        Evidence(recorder).exception(kind, str(error), place, site=site)
+        Evidence(recorder or server_name()).exception(kind, str(error), place, site=site)
 
 
 def _finite(value: Any) -> Any:

@@ -25,6 +25,8 @@ from .imports import note_at_end, noting_import_errors
 from .participant import PARTICIPANT, WORKSPACE
 
 Patch = Callable[[ModuleType], None]
+_NVFLARES = ("nvflare", "__main__")
+"""The loggers of NVFlare's client."""
 
 
 class Finder(importlib.abc.MetaPathFinder):
@@ -103,22 +105,32 @@ def _simulate_here(module: ModuleType) -> None:
 
 
 def _logs_apart(module: ModuleType) -> None:
-    """Keep a client's logs, which are evidence, from what a script in it does to Python's root logger."""
+    """Keep a client's logs, which are evidence, from what a script in it does to Python's loggers.
+
+    What the script logs itself has the name of Python's root logger there, whatever it calls its own.
+    """
     run, configure = module.TaskScriptRunner.run, logging.config.dictConfig
 
     def kept(self: Any) -> Any:
-        with noting_import_errors():
-            return _kept(self)
-
-    def _kept(self: Any) -> Any:
         root = logging.getLogger()
-        for own in map(logging.getLogger, ("nvflare", "__main__")):
+        for handler in root.handlers:
+            handler.addFilter(_name_scripts)
+        for own in map(logging.getLogger, _NVFLARES):
             own.handlers, own.propagate = [*root.handlers], False
             own.setLevel(root.level)
-        return run(self)
+            own.setLevel = lambda level: None  # type: ignore[method-assign]  # scripts quiet what they did not write
+        logging.disable = lambda level=0: None
+        with noting_import_errors():
+            return run(self)
 
     module.TaskScriptRunner.run = kept
     logging.config.dictConfig = lambda config: configure({**config, "disable_existing_loggers": False})
+
+
+def _name_scripts(record: logging.LogRecord) -> bool:
+    if not record.name.startswith(_NVFLARES):
+        record.name = "root"
+    return True
 
 
 def _federated(module: ModuleType) -> None:

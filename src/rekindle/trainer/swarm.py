@@ -14,7 +14,7 @@ from nvflare.app_common.app_event_type import AppEventType
 from nvflare.app_common.ccwf.common import Constant
 
 from .arrays import fingerprint, floating, model
-from .evidence import SERVER, Evidence, record_error
+from .evidence import Evidence, record_error, server_name
 from .exchanged import TRAINS, global_weights, site
 from .tasks import TaskWitness, names_of
 
@@ -56,7 +56,7 @@ class SwarmWitness(TaskWitness):
 
     def _begin_round(self, fl_ctx: FLContext, number: int) -> None:
         self._site = fl_ctx.get_identity_name()
-        self._recorder = f"{self._site}.{SERVER}"
+        self._recorder = f"{self._site}.{server_name()}"
         weights = global_weights(fl_ctx)
         self._model = deepcopy(weights)
         if number == 0:

@@ -18,7 +18,7 @@ from nvflare.app_common.app_event_type import AppEventType
 
 from .arrays import fingerprint, floating, leaves, model
 from .compared import correlation, figures
-from .evidence import SERVER, Evidence, record_error
+from .evidence import Evidence, record_error, server_name
 from .exchanged import TRAINS, content, dxo, global_weights, kind, site
 
 _CONTROLS = "scaffold_c_diff"
@@ -36,7 +36,7 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
     def __init__(self) -> None:
         """Start before the first task."""
         super().__init__()
-        self._recorder = SERVER
+        self._recorder = server_name()
         self._sent: dict[str, Any] = {}
         self._rounds: dict[str, Any] = {}
         self._first: tuple[Any, dict[str, Any]] = (None, {})
@@ -59,7 +59,8 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
                     self._sent[site(fl_ctx)] = filtered
             elif event_type == EventType.BEFORE_TASK_RESULT_FILTER:
                 task = str(fl_ctx.get_prop(FLContextKey.TASK_NAME))
-                self._record_result(site(fl_ctx), task, fl_ctx.get_prop(FLContextKey.TASK_RESULT))
+                result = fl_ctx.get_prop(FLContextKey.TASK_RESULT)
+                self._record_result(site(fl_ctx), task, result, _workflow(fl_ctx))
             elif event_type == AppEventType.AFTER_SHAREABLE_TO_LEARNABLE:
                 self._record_aggregate(fl_ctx)
         except Exception as error:
@@ -73,13 +74,13 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         weights = dict(leaves(global_weights(fl_ctx)))
         if self._names <= weights.keys():
             aggregate = fingerprint({name: weights[name] for name in self._names})
-            Evidence(self._recorder).global_model(number + 1, aggregate.sketch)
+            Evidence(self._recorder).global_model(number + 1, aggregate.sketch, None, _workflow(fl_ctx))
 
     def _averaged(self, tree: Any) -> dict[str, Any]:
         """Return the numbers of a result that its sketch covers."""
         return floating(tree)
 
-    def _record_result(self, sender: str, task: str, result: Shareable) -> None:
+    def _record_result(self, sender: str, task: str, result: Shareable, workflow: str = "") -> None:
         exchanged = dxo(result)
         got = content(exchanged)
         sent = dict(leaves(self._sent.pop(sender, None)))
@@ -106,6 +107,7 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             "task",
             site=sender,
             task=task,
+            workflow=workflow,
             round=number if isinstance(number, int) else None,
             return_code=str(result.get_return_code()),
             kind=of,
@@ -118,6 +120,11 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             sent=fingerprint({name: sent[name] for name in shared}).sketch if shared else (),
             metrics=_metrics(meta.get("initial_metrics")),
         )
+
+
+def _workflow(fl_ctx: FLContext) -> str:
+    """Return the id of the workflow that goes on at the server."""
+    return str(fl_ctx.get_prop(FLContextKey.WORKFLOW) or "")
 
 
 def names_of(weights: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ For the processes of NVFlare's server and clients, which have NVFlare loaded alr
 import os
 from typing import Any
 
-from .evidence import SERVER, Evidence
+from .evidence import Evidence, server_name
 from .participant import PARTICIPANT
 from .tasks import TaskWitness
 
@@ -22,7 +22,7 @@ def add_to_server(configurator: Any) -> None:
 
         _add(configurator, "rekindle_bounds", Bounds())
     workflows = [flow.controller for flow in configurator.workflows]
-    Evidence(SERVER).configuration("server", _described(configurator, workflows))
+    Evidence(server_name()).configuration("server", _described(configurator, workflows))
 
 
 def add_to_client(configurator: Any) -> None:
@@ -33,7 +33,7 @@ def add_to_client(configurator: Any) -> None:
 
         _add(configurator, "rekindle_swarm_witness", SwarmWitness())
     site = configurator.args.client_name
-    Evidence(f"{site}.{SERVER}").configuration(site, _described(configurator, []))
+    Evidence(f"{site}.{server_name()}").configuration(site, _described(configurator, []))
 
 
 def _add(configurator: Any, name: str, component: Any) -> None:

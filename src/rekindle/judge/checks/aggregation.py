@@ -1,16 +1,16 @@
 """How NVFlare's server aggregated the sites' results: every site counts, and the model is their mean."""
 
 import math
-from collections.abc import Iterator, Sequence
-from itertools import accumulate, combinations, groupby
-from operator import add, mul, sub
+from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 from rekindle.flare.announced import Workflow, components, configuration
 from rekindle.flare.workspace import SERVER
 from rekindle.judge.check import Result, check, fails, holds, unknown
+from rekindle.judge.means import Round, find_flaws, find_step_rates, weight_of
 from rekindle.judge.run import Run
-from rekindle.judge.sketches import MEAN, QUANTISED, left, made, same, weighted_mean
+from rekindle.judge.sketches import MEAN, QUANTISED, made, same, weighted_mean
 from rekindle.records.events import GlobalEvent, Sketch, TaskEvent
 from rekindle.records.evidence import Line
 
@@ -19,12 +19,6 @@ _AVERAGES = ("FedAvg", "ScatterAndGather", "SwarmServerController")
 _x = "AccumulateWeightedAggregator"
 """Ends the classes of NVFlare's aggregators that do; its k-means, SVM and bagging have others."""
 _TAKES_THE_MEAN = (".FullModelShareableGenerator", ".SimpleModelShareableGenerator")
-_COMBINED = 8
-"""Sites of which every combination is tried, at most."""
-_OFF, _AGAINST = 0.2, 0.9
-"""Of a model that is a multiple of the mean; cosine of a step that goes away from the results."""
-_Round = tuple[list[TaskEvent], Sketch]
-"""The results of a round, and the model that followed."""
 
 
 def by_round(run: Run) -> list[tuple[int, list[Line[TaskEvent]]]]:
@@ -60,7 +54,7 @@ def every_site_counts(run: Run) -> Iterator[Result]:
     shares = _shares(run, _averaging(run))
     for line in run.models_sent:
         event = line.event
-        weight = _weight(event) * float(shares.get(event.site, 1))
+        weight = weight_of(event) * float(shares.get(event.site, 1))
         weights.setdefault(event.site, []).append(weight)
         if not 0 < weight < math.inf:
             yield fails(f"{event.site}'s result of round {event.round} counts {weight:g} in the mean.", line)
@@ -71,11 +65,6 @@ def every_site_counts(run: Run) -> Iterator[Result]:
             "as NVFlare's Lightning client before 2.9 does: a site that misses a round would count less."
         )
         yield holds(message)
-
-
-def _weight(event: TaskEvent) -> float:
-    """Return a result's weight in the mean; 1 by NVFlare's default."""
-    return 1.0 if event.weight is None else event.weight
 
 
 def _grows(weights: list[float]) -> bool:
@@ -123,59 +112,8 @@ def global_model_changes(run: Run) -> Iterator[Result]:
     known = [
         ([line.event for line in lines], min(models)) for (_, lines), models in next_sent if len(models) == 1
     ]
-    if wrong := _no_fair_mean(known):
-        yield unknown(f"The model that sites got was in every round {wrong}.")
-
-
-def _no_fair_mean(rounds: Sequence[_Round]) -> str:
-    """Return what each round's model is, of its results, that it should not be; empty if nothing shows."""
-    if idle := _never_counted(rounds):
-        return f"the mean without {idle}'s result"
-    if len(rounds) < 2:
-        return ""
-    so_far = accumulate((events for events, _ in rounds), add)
-    if all(map(_mean_of, so_far, [model for _, model in rounds])):
-        return "the mean of all results so far, of earlier rounds too"
-    scales = [_scale(*each) for each in rounds]
-    if all(abs(scale - 1) > _OFF for scale in scales):
-        return f"{scales[-1]:.2g} times the mean of the results"
-    away = [_away(*each) for each in rounds]  # BatchNorm's figures, which no optimizer moves, hide the first
-    return "a step away from the results" if sum(away) > 1 and all(away[1:]) else ""
-
-
-def _scale(events: list[TaskEvent], model: Sketch) -> float:
-    """Return how many times the mean of the results a model is; 1 if it is no multiple, or of shares."""
-    for weights in ([_weight(event) for event in events], [1.0] * len(events)):
-        mean = weighted_mean(weights, [made(event) for event in events]) or ()
-        scale: float = sum(map(mul, mean, model)) / (sum(map(mul, mean, mean)) or math.inf)
-        if same(tuple(scale * value for value in mean), model, MEAN) and abs(scale - 1) > _OFF:
-            shares = [left(event) if event.kept is not None else event.relative or 1.0 for event in events]
-            return scale * math.fsum(shares) / len(shares)
-    return 1.0
-
-
-def _away(events: list[TaskEvent], model: Sketch) -> bool:
-    """Whether the step from what sites were sent to the next model is against the mean of their changes."""
-    mean = weighted_mean([_weight(event) for event in events], [made(event) for event in events]) or ()
-    change, step = ([*map(sub, of, events[0].sent)] for of in (mean, model))
-    along: float = sum(map(mul, change, step))
-    return along < -_AGAINST * math.hypot(*change) * math.hypot(*step)
-
-
-def _never_counted(rounds: Sequence[_Round]) -> str:
-    """Return the sites without whose results each round's model is the mean of the others'; empty if none."""
-    sites = sorted({event.site for events, _ in rounds for event in events})
-    for size in range(len(sites) if len(sites) <= _COMBINED else 0, 0, -1):
-        for some in combinations(sites, size):
-            if all(_mean_of([event for event in events if event.site in some], m) for events, m in rounds):
-                return ", ".join(site for site in sites if site not in some)
-    return ""
-
-
-def _mean_of(events: list[TaskEvent], model: Sketch) -> bool:
-    results = [made(event) for event in events]
-    weights = [_weight(event) for event in events], [1.0] * len(events)
-    return any(same(weighted_mean(given, results), model, MEAN) for given in weights)
+    for flaw in find_flaws(known):
+        yield unknown(f"The model that sites got was in every round {flaw}.")
 
 
 @check(
@@ -191,7 +129,7 @@ def global_model_is_the_mean(run: Run) -> Iterator[Result]:
     flow = _averaging(run)
     own = _own_aggregator(run, flow) or _optimizer(run, flow)
     models: dict[int, list[Line[GlobalEvent]]] = {}
-    followed: list[_Round] = []
+    followed: list[Round] = []
     for line in run.of(GlobalEvent):
         models.setdefault(line.event.round, []).append(line)
     for later, (number, lines) in enumerate(by_round(run)):
@@ -207,10 +145,15 @@ def global_model_is_the_mean(run: Run) -> Iterator[Result]:
             for model in following:
                 followed.append((events, model.event.sketch))
                 yield from _aggregated(run, events, model, own, flow)
-    if own and (wrong := _no_fair_mean(followed)):
-        yield unknown(f"{own} made every global model {wrong}.")
+    for flaw in find_flaws(followed) if own else ():
+        yield unknown(f"{own} made every global model {flaw}.")
+    rates = find_step_rates(followed)
+    step = f"The global model's step is {rates[-1]:.2g} times the mean change of the sites" if rates else ""
     if own:
-        yield holds(f"The job makes its global model by {own}, so it need not be a mean.")
+        message = f"The job makes its global model by {own}, so it need not be a mean."
+        yield holds(f"{message} {step}." if step else message)
+    elif step:
+        yield holds(f"{step}, as the mean's is.")
 
 
 def _aggregated(
@@ -225,7 +168,7 @@ def _aggregated(
         message = f"The global model after round {number} is the one before it: no result counted."
         yield fails(message, following)
     shares = _shares(run, flow)
-    weights = [_weight(event) * float(shares.get(event.site, 1)) for event in events]
+    weights = [weight_of(event) * float(shares.get(event.site, 1)) for event in events]
     mean = weighted_mean(weights, results)
     coarse = any(event.bytes < 4 * event.values for event in events)
     if not own and mean is not None and not same(mean, model, QUANTISED if coarse else MEAN):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from operator import sub
 
-from rekindle.judge.check import Result, check, fails, unknown
+from rekindle.judge.check import Result, check, fails, holds, unknown
 from rekindle.judge.run import Run
 from rekindle.judge.sketches import left, made, reject
 from rekindle.records.events import Sketch, TaskEvent
@@ -36,15 +36,26 @@ def results_are_their_own(run: Run) -> Iterator[Result]:
     """No site sent the weights that another site sent, or itself in another round, and no global model."""
     seen: dict[Sketch, TaskEvent] = {}
     models: dict[Sketch, int | None] = {}
-    for line in run.models_sent:
+    alike: list[str] = []
+    for line in (line for line in run.models_sent if line.event.round not in run.converged):
         models.setdefault(line.event.sent, line.event.round)
         if any(line.event.sketch) and line.event.sketch in models:
             message = f"{line.event.site} sent in round {line.event.round} the global model of round "
             yield fails(f"{message}{models[line.event.sketch]}, to the last digit.", line)
         event, earlier = line.event, seen.setdefault(line.event.sketch, line.event)
-        if any(event.sketch) and (earlier.site, earlier.round) != (event.site, event.round):
-            same_weights = f"the weights of {earlier.site} in round {earlier.round}, to the last digit"
-            yield unknown(f"{event.site} sent in round {event.round} {same_weights}.", line)
+        if not any(event.sketch) or (earlier.site, earlier.round) == (event.site, event.round):
+            continue
+        message = (
+            f"{event.site} sent in round {event.round} the weights of {earlier.site} in round {earlier.round}"
+        )
+        if event.round == earlier.round and event.metrics and event.metrics == earlier.metrics:
+            alike.append(
+                f"{message} with the same metrics, as two sites do that have the same data and seed."
+            )
+        else:
+            yield unknown(f"{message}, to the last digit.", line)
+    if alike:
+        yield holds(alike[0], run.models_sent[-1])
     for site, theirs in by_site(run).items():
         for before, line in pairwise(theirs):
             if _mixes(line.event, before.event):
@@ -78,11 +89,13 @@ def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
         compared = [line for line in lines if line.event.kept is not None]
         for site in sorted({line.event.site for line in compared}):
             theirs = [line for line in compared if line.event.site == site]
-            if all(_by_chance(line.event.kept, line.event) for line in theirs):
+            if all(_by_chance(line.event.kept, line.event, _left_of_it(line.event)) for line in theirs):
                 message = f"What {site} sent {what} has nothing to do with the model that it was sent"
                 yield fails(f"{message} (correlation {theirs[0].event.kept:.3f}).", theirs[0])
         beside = [line for line in compared if line.event.alike is not None]
-        if beside and all(_by_chance(line.event.alike, line.event) for line in beside):
+        if beside and all(
+            _by_chance(line.event.alike, line.event, _left_of_it(line.event) ** 2) for line in beside
+        ):
             message = f"Results of two sites {what} have nothing in common, although both got one model"
             yield fails(f"{message} (correlation {beside[0].event.alike:.3f}).", beside[0])
     follow = [line for line in run.models_sent if line.event.follows is not None]
@@ -111,5 +124,15 @@ def _mistaken(first: list[TaskEvent]) -> str | None:
     return None
 
 
-def _by_chance(correlation: float | None, event: TaskEvent) -> bool:
-    return correlation is not None and abs(correlation) <= _CHANCE / math.sqrt(max(event.values, 1))
+def _left_of_it(event: TaskEvent) -> float:
+    """Return the correlation of a result with the model that it comes from, if nothing points back there.
+
+    A small model that training makes many times larger has nearly none: that shows nothing.
+    """
+    return 1.0 / max(1.0, event.relative or 1.0)
+
+
+def _by_chance(correlation: float | None, event: TaskEvent, expected: float = 1.0) -> bool:
+    """Whether a correlation is one of unrelated models, where clearly more is ``expected``."""
+    chance = _CHANCE / math.sqrt(max(event.values, 1))
+    return correlation is not None and abs(correlation) <= chance and expected > 2 * chance

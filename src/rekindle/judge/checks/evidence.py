@@ -91,7 +91,10 @@ def everyone_writes_their_own(run: Run) -> Iterator[Result]:
     for line in run.lines:
         event, rank = line.event, ranks.get(line.file)
         if isinstance(event, _ONCE):
-            of = (getattr(event, name, None) for name in ("member", "round", "tracker", "site", "model"))
+            of = (
+                getattr(event, name, None)
+                for name in ("member", "round", "workflow", "tracker", "site", "model")
+            )
             timeless = replace(event, time=0.0)
             if first.setdefault((line.file, type(event), *of), timeless) != timeless:
                 yield unknown(f"{line.file} has two lines on one thing, which differ.", line)

@@ -35,8 +35,10 @@ def server_recorded_every_result(run: Run) -> Iterator[Result]:
     )
     if not results:
         yield unknown("Our component at the server recorded no result.")
-    rounds = Counter((line.event.site, line.event.task, line.event.round) for line in run.results)
-    for (site, task, number), count in sorted(rounds.items(), key=str):
+    rounds = Counter(
+        (line.event.site, line.event.task, line.event.round, line.event.workflow) for line in run.results
+    )
+    for (site, task, number, _), count in sorted(rounds.items(), key=str):
         if number is not None and count > 1:
             yield unknown(f"{site} gave the server a result of {task} twice in round {number}.")
     for key in sorted(logged.keys() | results.keys()):

@@ -13,7 +13,7 @@ from rekindle.flare.log import OF_TORCH, TRAINERS, LogRecord
 from rekindle.flare.lost import of_the_lost
 from rekindle.flare.workspace import SERVER
 from rekindle.host import folders
-from rekindle.judge.check import Result, check, fails, unknown
+from rekindle.judge.check import Result, check, fails, holds, unknown
 from rekindle.judge.run import Run
 from rekindle.records import decodable, decode
 
@@ -53,6 +53,13 @@ _DIED = re.compile(
     r"|\s*exitcode\s*: *-?[1-9]|.{0,200}\bNCCL error\b|Aborting current RUN"
     r"|External process exited with return code -?[1-9])"
 )
+_SENT = "task result sent to server"
+"""Of a client, whose trainer had gone on from what it printed before."""
+_LASTING = re.compile(
+    _DIED.pattern
+    + r"|CUDA|CUBLAS|CUDNN|NCCL|HIP error|device-side assert|out of memory|OutOfMemory|MemoryError"
+)
+"""Ends of processes, and errors after which what a GPU or a process computes is not to be trusted."""
 _TORCH = re.compile(f"^{OF_TORCH}")
 _AFTER_S = 2.0
 """Threads of a process that ends may log for this long, as Flower's do."""
@@ -204,9 +211,18 @@ def _errors(record: LogRecord) -> Iterator[str]:
 @check("federated", "foreign", holds="Trainers print no unexplained exception and no end of a process.")
 def trainers_print_no_failure(run: Run) -> Iterator[Result]:
     """Trainers print no unexplained exception and no end of a process."""
+    overcome = []
     for name in run.members:
+        last = max((record.time for record in run.records(name) if _SENT in record.message), default=0.0)
         for record, message in printed_failures(run.records(name)):
-            yield unknown(f"A trainer, as {name} logged it: {message}", record.at)
+            if record.time < last and not _LASTING.search(message):
+                overcome.append((record, f"{name}: {message}"))
+            else:
+                yield unknown(f"A trainer, as {name} logged it: {message}", record.at)
+    if overcome:
+        record, message = overcome[0]
+        more = f", and {len(overcome) - 1} more" if len(overcome) > 1 else ""
+        yield holds(f"Trainers printed exceptions and went on to send results, {message}{more}.", record.at)
 
 
 def printed_failures(records: list[LogRecord]) -> Iterator[tuple[LogRecord, str]]:

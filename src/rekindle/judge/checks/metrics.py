@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -22,7 +23,12 @@ _METRIC = r"validation metric (-?\d{1,9}(?:\.\d{1,30})?(?:e-?\d\d)?) from client
 _DEFAULTS = {"accuracy", "val_accuracy", "metrics", "AUC"}
 """Metrics by which recipes of NVFlare select the best model unless a job names another."""
 _LOSS = "loss"
-"""Ends the name of a metric that is better if it is lower."""
+"""Ends the name of a metric that is better if it is lower, but for parts of the loss, as ``kl_loss``."""
+_STAGES = {
+    *("train", "training", "val", "valid", "validation", "eval", "evaluation", "test", "total", "final"),
+    *("mean", "avg", "average", "global", "local", "epoch", "round", "running", "batch", "step"),
+}
+"""Words beside it in the name of a complete loss: of what, and over what."""
 _WORSE = 1.25
 """What a loss that rises is of the first one, at least."""
 
@@ -123,9 +129,15 @@ def _losses(run: Run) -> dict[tuple[str, str], list[float]]:
     losses: dict[tuple[str, str], list[float]] = {}
     for line in sorted(run.trained, key=lambda line: (line.event.round or 0, line.event.time)):
         for name, value in line.event.metrics.items():
-            if name.lower().endswith(_LOSS) and value is not None:
+            if _is_loss(name) and value is not None:
                 losses.setdefault((line.event.site, name), []).append(value)
     return losses
+
+
+def _is_loss(name: str) -> bool:
+    """Whether a metric is a complete loss, which falls where a model learns; a part of one may rise."""
+    words = [word for word in re.split(r"[^a-z]+", name.lower()) if word]
+    return words[-1:] == [_LOSS] and _STAGES.issuperset(words[:-1])
 
 
 @check(

@@ -130,6 +130,10 @@ def _by_models(run: Run, flow: Workflow) -> Result:
         whose = f"{of_round} sites" if of_round < len(seen) else "every site"
         message = f"A model of {whose} was received in {wanted} rounds of {flow.kind}."
         return holds(message, run.models_sent[-1])
+    counts = set(seen.values())
+    if flow.flow is None and account.ended and len(counts) == 1 and 0 < min(counts) < wanted:
+        message = f"{flow.kind} ended by itself after {min(counts)} of at most {wanted} rounds of every site."
+        return holds(message, run.models_sent[-1])
     begun = list(account.logged(flow, r"Round \d{1,9} started"))
     message = f"{flow.kind} began {len(begun)} of {flow.rounds} rounds; it does not log which it completed."
     if begun and flow.rounds and len(begun) < flow.rounds and not flow.may_stop:

@@ -61,7 +61,7 @@ def _server_clock(run: Run) -> tuple[dict[int, float], dict[tuple[int, str], flo
             continue
         if begun := next(filter(None, map(_BEGUN.search, (record.message, *record.more))), None):
             number = int(begun[1])
-            starts[number] = record.time - zone
+            starts.setdefault(number, record.time - zone)
         elif came := CAME.search(record.message):
             results[number, came[1]] = record.time - zone
     return starts, results

@@ -1,8 +1,10 @@
 """Claims on the training: the devices of ranks, and that every site changed the model that it was sent."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
+from statistics import median
 
 from rekindle.flare.announced import sites
 from rekindle.judge.check import Options, Result, claim, fails, holds, unknown
@@ -10,7 +12,11 @@ from rekindle.judge.run import Run
 from rekindle.records.events import DeviceEvent, RoundEvent, TaskEvent
 from rekindle.records.evidence import Line
 
+from .aggregation import by_site
+
 _Results = list[Line[TaskEvent]]
+_SLOW = 0.4
+"""Of the others' way by each reported step; sites with other data differ less."""
 
 
 @claim(needs=(DeviceEvent,))
@@ -67,11 +73,17 @@ def every_site_trained(run: Run, options: Options) -> Iterator[Result]:
     trained in each of them.
     """
     results = run.trained
-    yield from chain(_unchanged(results), _idle(results), _untrained_ranks(run))
+    moving = [line for line in results if line.event.round not in run.converged]
+    yield from chain(_unchanged(moving), _idle(moving), _untrained_ranks(run))
     yield from chain(_blank(results), _uncompared(results), _silent_sites(run), _silent_ranks(run))
+    yield from _skipping(run)
     if results:
         who = "Every site" if len(_trainers(run)) == len(run.spec.sites) else "Every site that trains"
         message = f"{who} sent back another model than it was sent, in {len(results)} results."
+        if run.converged:
+            message = (
+                f"{who} trained until the model was a fixed point of all, from round {min(run.converged)}."
+            )
         message += " None did in the first round." if all(line.event.round for line in results) else ""
         if samples := sum(line.event.samples for line in run.of(RoundEvent)):
             message += f" Its ranks trained on {samples} samples in all."
@@ -126,6 +138,32 @@ def _uncompared(results: _Results) -> Iterator[Result]:
     if later and len(uncompared) < len(results):
         event = later[0].event
         yield unknown(f"{event.site}'s result was compared with nothing, unlike others.", uncompared[0])
+
+
+def _skipping(run: Run) -> Iterator[Result]:
+    """Yield each site that warns again and again, and moves less by reported step than the others."""
+    paces = {
+        site: median((line.event.trained or 0.0) / (line.event.weight or 1.0) for line in lines)
+        for site, lines in by_site(run).items()
+    }
+    warned = {site: _warnings(run, site) for site in paces}
+    for site, pace in paces.items():
+        others = [name for name in paces if name != site]
+        own = [text for text in warned[site] if not any(warned[name][text] for name in others)]
+        text = max(own, key=warned[site].__getitem__, default="")
+        share = pace / (median(paces[name] for name in others) or 1.0) if others else 1.0
+        if warned[site][text] > len(by_site(run)[site]) and share < _SLOW:
+            warning = f"{site} warned {warned[site][text]} times ({text[:200]})"
+            yield unknown(
+                f"{warning}, and moved {share:.2g} times as far as the others by each step that it reported: "
+                "it may have left data out."
+            )
+
+
+def _warnings(run: Run, site: str) -> Counter[str]:
+    """Return how often a site's log has each warning, without its figures."""
+    texts = (record.message for record in run.records(site) if record.level == "WARNING")
+    return Counter(re.sub(r"\d+", "…", text) for text in texts)
 
 
 def _trainers(run: Run) -> set[str]:

@@ -1,0 +1,124 @@
+"""What a global model is of the results before it: their mean, or something that looks like one."""
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, combinations
+from operator import add, mul, sub
+
+from rekindle.records.events import Sketch, TaskEvent
+
+from .sketches import MEAN, left, made, same, weighted_mean
+
+_RATES = (0.1, 10.0)
+"""Of the step that a server makes of the mean change: smaller or larger ones learn nothing, or diverge."""
+_OFF, _AGAINST = 0.2, 0.9
+"""Of a model that is a multiple of the mean; cosine of a step that goes away from the results."""
+_COMBINED = 8
+"""Sites of which every combination is tried, at most."""
+Round = tuple[list[TaskEvent], Sketch]
+"""The results of a round, and the model that followed."""
+
+
+def weight_of(event: TaskEvent) -> float:
+    """Return a result's weight in the mean; 1 by NVFlare's default."""
+    return 1.0 if event.weight is None else event.weight
+
+
+def find_flaws(rounds: Sequence[Round]) -> Iterator[str]:
+    """Yield what each round's model is, of its results, that it should not be."""
+    if idle := _not_counted(rounds):
+        yield f"the mean without {idle}"
+    if len(rounds) < 2:
+        return
+    so_far = accumulate((events for events, _ in rounds), add)
+    if all(map(_mean_of, so_far, [model for _, model in rounds])):
+        yield "the mean of all results so far, of earlier rounds too"
+    if _adds_up(rounds):
+        yield "the one before with the differences of all rounds so far, of earlier ones again"
+    scales = [_scale(*each) for each in rounds]
+    if all(abs(scale - 1) > _OFF for scale in scales):
+        yield f"{scales[-1]:.2g} times the mean of the results"
+    away = [_away(*each) for each in rounds]  # BatchNorm's figures, which no optimizer moves, hide the first
+    if sum(away) > 1 and all(away[1:]):
+        yield "a step away from the results"
+    rates = find_step_rates(rounds)
+    if rates and all(abs(rate) < _RATES[0] or abs(rate) > _RATES[1] for rate in rates):
+        yield f"a step of {rates[-1]:.2g} times the mean change that sites sent"
+
+
+def find_step_rates(rounds: Sequence[Round]) -> list[float]:
+    """Return each step to the next model along the mean of the changes, as a share of that.
+
+    Rounds that changed nothing have none.
+    """
+    return [rate for events, model in rounds if (rate := _step_rate(events, model)) is not None]
+
+
+def _step_rate(events: list[TaskEvent], model: Sketch) -> float | None:
+    mean = weighted_mean([weight_of(event) for event in events], [made(event) for event in events])
+    if mean is None or not events[0].sent:
+        return None
+    change, step = ([*map(sub, of, events[0].sent)] for of in (mean, model))
+    length = math.hypot(*change)
+    return sum(map(mul, change, step)) / length**2 if length > MEAN * math.hypot(*model) else None
+
+
+def _adds_up(rounds: Sequence[Round]) -> bool:
+    """Whether each model is the one before and the mean of the differences of all rounds so far."""
+    so_far: list[TaskEvent] = []
+    for events, model in rounds:
+        so_far += events
+        if any(event.kind != "WEIGHT_DIFF" for event in events):
+            return False
+        weights = [weight_of(event) for event in so_far], [1.0] * len(so_far)
+        means = (weighted_mean(given, [event.sketch for event in so_far]) or () for given in weights)
+        if not any(same(tuple(map(add, events[0].sent, mean)), model, MEAN) for mean in means):
+            return False
+    return True
+
+
+def _scale(events: list[TaskEvent], model: Sketch) -> float:
+    """Return how many times the mean of the results a model is; 1 if it is no multiple, or of shares."""
+    for weights in ([weight_of(event) for event in events], [1.0] * len(events)):
+        mean = weighted_mean(weights, [made(event) for event in events]) or ()
+        scale: float = sum(map(mul, mean, model)) / (sum(map(mul, mean, mean)) or math.inf)
+        if same(tuple(scale * value for value in mean), model, MEAN) and abs(scale - 1) > _OFF:
+            shares = [left(event) if event.kept is not None else event.relative or 1.0 for event in events]
+            return scale * math.fsum(shares) / len(shares)
+    return 1.0
+
+
+def _away(events: list[TaskEvent], model: Sketch) -> bool:
+    """Whether the step from what sites were sent to the next model is against the mean of their changes."""
+    mean = weighted_mean([weight_of(event) for event in events], [made(event) for event in events]) or ()
+    change, step = ([*map(sub, of, events[0].sent)] for of in (mean, model))
+    along: float = sum(map(mul, change, step))
+    return along < -_AGAINST * math.hypot(*change) * math.hypot(*step)
+
+
+def _not_counted(rounds: Sequence[Round]) -> str:
+    """Return whose results no round's mean has, or in turn not; empty if a round has those of all."""
+    idle = [_left_out(*each) for each in rounds]
+    if not idle or not all(idle):
+        return ""
+    names = sorted({site for sites in idle for site in sites})
+    if all(sites == idle[0] for sites in idle):
+        return f"{', '.join(names)}'s result"
+    return f"one result in each, {' and '.join(names)} in turn"
+
+
+def _left_out(events: list[TaskEvent], model: Sketch) -> frozenset[str]:
+    """Return the sites without whose results a model is the mean of the others'; none if all count."""
+    if _mean_of(events, model) or len(events) > _COMBINED:
+        return frozenset()
+    for size in range(len(events) - 1, 0, -1):
+        for some in combinations(events, size):
+            if _mean_of([*some], model):
+                return frozenset(event.site for event in events if event not in some)
+    return frozenset()
+
+
+def _mean_of(events: list[TaskEvent], model: Sketch) -> bool:
+    results = [made(event) for event in events]
+    weights = [weight_of(event) for event in events], [1.0] * len(events)
+    return any(same(weighted_mean(given, results), model, MEAN) for given in weights)
