@@ -142,7 +142,7 @@ def finalized(component, monkeypatch):
             recorded.append((self._name, member, content))
 
     for name, has in {
-        "evidence": {"SERVER": "server", "Evidence": Recorder},
+        "evidence": {"server_name": lambda: "server", "Evidence": Recorder},
         "tasks": {"TaskWitness": Component},
         "bounds": {"Bounds": Bounds},
         "swarm": {"SwarmWitness": Swarm},

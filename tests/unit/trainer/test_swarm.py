@@ -41,7 +41,7 @@ def witness(component, monkeypatch):
             "model": lambda weights: {},
         },
         "evidence": {
-            "SERVER": "server",
+            "server_name": lambda: "server",
             "Evidence": lambda name: _Evidence(name, written),
             "record_error": _raise,
         },
