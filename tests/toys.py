@@ -10,7 +10,7 @@ from waits import until
 
 from rekindle.host.look import held
 from rekindle.host.payload import packed, written
-from rekindle.records import Claim, Job, RunSpec, Site
+from rekindle.records import Claim, Example, Job, RunSpec, Site
 
 STUBBORN = """
 import os, signal, subprocess, sys, time
@@ -29,7 +29,8 @@ def toy(tmp_path, script, limit_s=60, silence_s=60, name="a run's folder", **fie
     Other ``fields`` are the spec's, or its job's.
     """
     jobs = tmp_path / "jobs"
-    of_job = {name: fields.pop(name) for name in ("example", "container") if name in fields}
+    example = fields.pop("example", Example(command=("job.py",)))
+    of_job = {"container": fields.pop("container")} if "container" in fields else {}
     (jobs / "toy").mkdir(parents=True)
     (jobs / "toy" / "job.py").write_text(script)
     job = Job(
@@ -42,12 +43,12 @@ def toy(tmp_path, script, limit_s=60, silence_s=60, name="a run's folder", **fie
         rounds=1,
         when_short_of_gpus="share",
         limit_s=limit_s,
-        proof=(Claim(claim="loss_falls"),),
+        example=example,
+        proof=(Claim(claim="rounds_completed"),),
         **of_job,
     )
     run = tmp_path / name
     spec = RunSpec(
-        schema="rekindle/spec/3" if of_job.get("example") else "rekindle/spec/2",
         nonce="of this run",
         host="h",
         job=job,

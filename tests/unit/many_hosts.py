@@ -21,7 +21,7 @@ from rekindle.records import Complaint, Outcome, write
 RUNS = [
     RECORDINGS / "runs" / name
     for name in (
-        *("pt_ddp-h200-x2-2", "lightning_ddp-h200-x2-2", "tf_mirrored-nvflare2.9-h200-x4"),
+        *("pt_ddp-h100-x2", "lightning_ddp-h100-x2", "tf_mirrored-cpu-2"),
         *("llm_sft-cpu-2", "llm_peft-cpu-2", "tensor_stream-cpu-2"),
     )
 ]

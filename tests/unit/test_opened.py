@@ -26,6 +26,7 @@ _OURS = {
     "federation/authority.py": "the user's own authority",
     "hostfacts/frames.py": "our own collector",
     "jobs/load.py": "the user's job",
+    "results/federated.py": "copies what was unpacked here of each host",
     "results/journal.py": "our own site.yml",
     "results/state.py": "the user's own folder of keys",
     "settings/options.py": "the user's job",

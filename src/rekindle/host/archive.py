@@ -37,12 +37,15 @@ _LOG = r"(log|log_error|error_log)\.txt(\.\d)?"
 _FIRST = (
     re.compile("|".join(map(re.escape, folders.RECORDS))),
     re.compile(rf"{folders.EVIDENCE}/[^/]+\.(jsonl|log)|samples(-[^/]+)?\.jsonl"),
-    re.compile(rf"[^/]+\.log|{folders.JOB}/workspace/[^/]+/[^/]+/{_LOG}"),
+    re.compile(rf"[^/]+\.log|{folders.JOB}/workspace/[^/]+/[^/]+/({_LOG}|([^/]+/)?meta\.json)"),
     re.compile(rf"({folders.AUTOPSY}|{folders.LADDER})/.*|(.*/)?{_LOG}"),
 )
 """The most important files, in this order: they come before the rest and may be larger."""
-_CODE = re.compile(rf"{folders.JOB}/(?!{folders.WORKSPACE}/).*")
-"""Comes next: it is compared with what was sent."""
+_NEXT = (
+    re.compile(rf"{folders.JOB}/{folders.WORKSPACE}/[^/]+/[^/]+/[^/]+/app_[^/]+/[^/]+"),
+    re.compile(rf"{folders.JOB}/(?!{folders.WORKSPACE}/).*"),
+)
+"""Saved models are compared with what was loaded, and then the code with what was sent."""
 _NAMED = 1000
 _LEFT_LIMIT = 2 << 20
 """Bytes kept free for left.json."""
@@ -104,8 +107,8 @@ def pack(run_dir: Path, target: Path) -> Packed:
 
 
 def _lateness(name: str) -> int:
-    rest = len(_FIRST) if _CODE.fullmatch(name) else len(_FIRST) + 1
-    return next((n for n, pattern in enumerate(_FIRST) if pattern.fullmatch(name)), rest)
+    order = (*_FIRST, *_NEXT)
+    return next((n for n, pattern in enumerate(order) if pattern.fullmatch(name)), len(order))
 
 
 def _candidates(run_dir: Path, packed: Packed) -> Iterator[tuple[int, int, str]]:

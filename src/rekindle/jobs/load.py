@@ -152,8 +152,10 @@ def _unprovable(given: Any, path: Path) -> Iterator[str]:
 
 
 def _records(path: Path, code: object) -> bool:
-    """Whether the code of a job.yml has ranks record what they do."""
+    """Whether the code of a job.yml has ranks record what they do; so it may where there is no such code."""
     folder = path.parents[1] / code if isinstance(code, str) else path.parent
+    if not folder.is_dir():
+        return True
     texts = (file.read_text(encoding="utf-8", errors="replace") for file in folder.rglob("*.py"))
     return any("rekindle.trainer" in text for text in texts)
 

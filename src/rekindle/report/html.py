@@ -98,8 +98,8 @@ def _quoted(text: str, safe: str = "") -> str:
 
 
 def _clean(value: Any) -> Any:
-    """Clean an expression's value before it is escaped; a macro's Markup is clean already."""
-    return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    """Clean an expression's value, of any type, before it is escaped; a macro's Markup is clean already."""
+    return value if isinstance(value, Markup) else clean(str(value))
 
 
 def plots(verdict: VerdictRecord) -> list[Plot]:

@@ -29,22 +29,22 @@ def test_what_passed_runs_under_another_nonce_only_if_it_is_asked_to(place):
     assert again["spec"]["nonce"] != first["spec"]["nonce"]
 
 
-def test_a_host_on_which_it_has_passed_is_asked_and_believed_only_of_a_run_that_was_sent_to_it(place):
-    asked, says = [], ["passed"]
+def test_a_host_on_which_it_finished_is_asked_and_believed_only_of_a_run_that_was_sent_to_it(place):
+    asked, says = [], ["finished"]
 
     def execute(command):
-        asked.append("passed" if " rekindle.driver.passed " in command else "time")
+        asked.append("finished" if " rekindle.driver.outcome " in command else "time")
         said = time.time() if asked[-1] == "time" else says[0]
         return {"rc": 0, "stdout": f"Welcome\n{said}\n", "stderr": ""}
 
     first = place(execute=execute)
-    assert (first["passed"], asked) == (False, ["time"])
-    assert place(execute=execute) == {**first, "passed": True}
-    for says[0] in ("", "passed not", "sh: python: not found"):
+    assert (first["finished"], asked) == (False, ["time"])
+    assert place(execute=execute) == {**first, "finished": True}
+    for says[0] in ("", "finished not", "sh: python: not found"):
         assert place(execute=execute) == first
-    assert asked == ["time", *["passed"] * 4]
-    says[0] = "passed"
-    assert place(execute=execute, rerun=True)["passed"] is False
+    assert asked == ["time", *["finished"] * 4]
+    says[0] = "finished"
+    assert place(execute=execute, rerun=True)["finished"] is False
     state.note(first["run"], state.sent("h200", first["run"]), "PASS")
     assert place(execute=execute, rerun=True)["spec"]["nonce"] != first["spec"]["nonce"]
     assert asked[5:] == ["time"]

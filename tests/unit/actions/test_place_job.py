@@ -40,7 +40,7 @@ def _assert_no_run(home, job, verdict, cause):
 def test_a_job_that_can_run_is_placed(place, home, brought):
     result = place(arguments={"pt_ddp": {"local_epoch": 3}, "llm_sft": {"batch_size": 1}})
     placed = read(home / "pt_ddp.placed.json", PlacedRecord)
-    assert result == {"spec": to_builtins(placed.spec), "run": placed.run, "passed": False}
+    assert result == {"spec": to_builtins(placed.spec), "run": placed.run, "finished": False}
     assert placed.payload == brought
     assert placed.run.startswith("/tmp/rekindle/runs/pt_ddp-")
     assert (placed.spec.host, placed.spec.job.arguments["local_epoch"]) == ("h200", 3)

@@ -46,7 +46,7 @@ def test_judge(rekindle, clean_run):
     (clean_run / "ended.json").unlink()
     lines = rekindle("judge", clean_run).splitlines()
     assert lines[0].startswith(f"{SHOWN} pt_ddp: UNPROVEN")
-    assert lines[1].startswith("  rounds_completed: holds.")
+    assert lines[1].startswith("  every_site_trained: holds.")
     assert json.loads(rekindle("judge", clean_run, "--json"))["host"] == HOSTILE
 
 
@@ -73,7 +73,7 @@ def test_report(rekindle, tmp_path, recordings):
     run = {"schema": "rekindle/run/1", "run": "r", "started": "2026-11-21T02:15:00Z", "hosts": ["h"]}
     (tmp_path / "run.json").write_text(json.dumps(run))
     recorded = tmp_path / "verdict.json"
-    write(recorded, judge(recordings / "runs/pt_ddp-h200-x2-2"))
+    write(recorded, judge(recordings / "runs/pt_ddp-h100-x2"))
     _hostile(recorded, tmp_path / "h/pt_ddp/verdict.json", ["cause"], ["devices", 0, "name"])
     assert "pt_ddp" in rekindle("report", tmp_path)
 

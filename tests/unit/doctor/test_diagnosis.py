@@ -109,7 +109,7 @@ def test_the_kernel_log_of_before_the_run_blames_nobody(clean_run):
 def test_a_clean_run_gives_nothing(recordings):
     runs = sorted((recordings / "runs").iterdir())
     passed = sorted(recordings.glob("nvflare-*-pass.log"))
-    assert len(runs) >= 9
+    assert len(runs) >= 8
     assert len(passed) == 2
     assert not [path.name for path in [*runs, *passed] if diagnose_paths([path])]
 
@@ -133,7 +133,7 @@ def test_of_two_exceptions_the_first_in_time_is_the_root(clean_run):
 
 
 def test_the_cause_in_the_autopsy_of_a_node_names_it(clean_run):
-    edit(clean_run / "spec.json", r"^\{", '{"nodes": ["n9", "n10"],')
+    edit(clean_run / "spec.json", r'"nodes": \[\]', '"nodes": ["n9", "n10"]')
     (clean_run / "autopsy").mkdir()
     line = "206 of 195 stopped 2.8 s 350 MiB do_signal_stop python -u custom/client.py\n"
     (clean_run / "autopsy/processes-n10.txt").write_text(line)

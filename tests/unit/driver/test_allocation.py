@@ -24,7 +24,7 @@ def allocation(queue, monkeypatch):
 @pytest.fixture
 def spec(recordings):
     """Return what a run on two nodes was sent with, of a node with two GPUs."""
-    recorded = read(recordings / "runs/pt_ddp-h200-x2-2/spec.json", RunSpec)
+    recorded = read(recordings / "runs/pt_ddp-h100-x2/spec.json", RunSpec)
     sites = (Site(name="site-1", ranks=2, gpus=("seen-b",)), Site(name="site-2", ranks=2, gpus=("seen-a",)))
     gpus = tuple(GivenGpu(uuid=uuid, index=0, name="H200", memory_mib=1) for uuid in ("seen-a", "seen-b"))
     slurm = Slurm(partition="gpu", nodes=2, gpus_per_node=2, time="01:00:00")

@@ -16,7 +16,8 @@ from toys import STUBBORN, assert_gone, child_pid, supervisor_of, toy, wait_for,
 
 from rekindle.host.leftovers import end_processes, running
 from rekindle.jobs import load_job
-from rekindle.records import Ended, Progress, RunSpec, VerdictRecord, read
+from rekindle.judge import judge
+from rekindle.records import Ended, Progress, RunSpec, read
 from rekindle.records.evidence import read_lines
 
 REPOSITORY = Path(__file__).parents[3]
@@ -50,14 +51,14 @@ time.sleep(1)
 def test_a_job_that_exits_0_and_proves_nothing_is_no_pass_and_all_of_it_has_its_nonce(tmp_path):
     run, start = toy(tmp_path, OUTPUT_AND_NONCE)
     assert start() is True
-    assert read(wait_for_end(run) / "verdict.json", VerdictRecord).verdict == "UNPROVEN"
+    assert judge(wait_for_end(run)).verdict == "UNPROVEN"
     ended = read(run / "ended.json", Ended)
     assert (ended.exit_status, ended.nonce) == (0, "of this run")
     assert (run / "job.log").read_text().split("\n") == ["True", "True", "of this run", ""]
     assert {line.event.nonce for line in read_lines(run)} == {"of this run"}
 
 
-def test_a_run_that_is_retired_is_judged_before_its_processes_end(tmp_path):
+def test_a_run_that_is_retired_has_its_end_on_record_and_is_no_pass(tmp_path):
     run, start = toy(tmp_path, f"{ESCAPE}time.sleep(600)", name="rekindle/runs/toy-0123456789ab")
     start()
     pid, supervisor = child_pid(run), supervisor_of(run)
@@ -66,7 +67,7 @@ def test_a_run_that_is_retired_is_judged_before_its_processes_end(tmp_path):
     assert_gone(pid)
     assert_gone(supervisor.pid)
     assert read(run / "ended.json", Ended).reason == "interrupted"
-    assert read(run / "verdict.json", VerdictRecord).verdict != "PASS"
+    assert judge(run).verdict != "PASS"
 
 
 def test_each_run_here_has_another_nonce(tmp_path, monkeypatch):
@@ -107,7 +108,7 @@ def test_at_the_limit_even_a_stopped_process_that_ignores_sigterm_is_ended(tmp_p
     run, start = toy(tmp_path, STUBBORN, limit_s=2)
     start()
     pid = child_pid(run)
-    verdict = read(wait_for(run / "verdict.json"), VerdictRecord)
+    verdict = judge(wait_for_end(run))
     assert verdict.verdict == "HUNG"
     assert "stopped" in verdict.cause
     assert read(run / "ended.json", Ended).reason == "limit"
@@ -123,7 +124,7 @@ def test_a_driver_that_is_stopped_twice_still_writes_its_records(tmp_path, numbe
         with suppress(psutil.NoSuchProcess):
             supervisor.send_signal(number)
         time.sleep(0.1)
-    assert read(run / "verdict.json", VerdictRecord).verdict == "FAIL"
+    assert judge(run).verdict == "FAIL"
     assert read(run / "progress.json", Progress).state == "ended"
     assert not (run / "driver.log").read_text()
     assert_gone(pid)

@@ -18,7 +18,8 @@ from rekindle.driver.command import environment
 from rekindle.driver.nodes import Nodes, members
 from rekindle.driver.snapshot import Process, Snapshot
 from rekindle.driver.watchdog import STOPPED_S, Watchdog
-from rekindle.records import Ended, RunSpec, Site, VerdictRecord, read, write
+from rekindle.judge import judge
+from rekindle.records import Ended, RunSpec, Site, read, write
 
 NODES = ("n9", "n10")
 SOURCE = str(Path(__file__).parents[3] / "src")
@@ -161,7 +162,7 @@ def test_a_node_that_takes_no_step_ends_the_run_though_its_ranks_hang(tmp_path, 
     wait_for_end(run)
     ended = read(run / "ended.json", Ended)
     assert (ended.reason, ended.message) == ("interrupted", f"No sampler started on n10: {NO_STEP}")
-    record = read(run / "verdict.json", VerdictRecord)
+    record = judge(run)
     cause = "The node n10 did not take a step of SLURM's: Zero Bytes were transmitted or received."
     assert (record.verdict, record.cause) == ("FAIL", cause)
 

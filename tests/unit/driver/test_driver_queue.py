@@ -10,7 +10,8 @@ import pytest
 from slurm_stand_in import stand_in
 from toys import toy
 
-from rekindle.records import Ended, RunSpec, Slurm, VerdictRecord, read
+from rekindle.judge import judge
+from rekindle.records import Ended, RunSpec, Slurm, read
 
 SLURM = Slurm(partition="gpu", nodes=2, time="01:00:00", extra=("--exclusive",))
 
@@ -93,7 +94,7 @@ def test_a_verdict_has_how_long_the_run_was_in_the_queue(queued, tmp_path):
     )
     scontrol.chmod(hosts.stat().st_mode)
     assert supervised(run, environ)[1].waited_s == 110
-    assert read(run / "verdict.json", VerdictRecord).waited_s == 110
+    assert judge(run).waited_s == 110
 
 
 def test_a_run_that_is_given_too_little_ends_with_that_and_a_verdict(queued, tmp_path):
@@ -101,7 +102,7 @@ def test_a_run_that_is_given_too_little_ends_with_that_and_a_verdict(queued, tmp
     spec, ended = supervised(run, stand_in(tmp_path / "slurm", "n9", ("n9",)))
     assert spec == msgspec.structs.replace(spec, nodes=())
     assert (ended.reason, ended.message) == ("interrupted", "SLURM gave 1 nodes, n9, of 2.")
-    verdict = read(run / "verdict.json", VerdictRecord)
+    verdict = judge(run)
     assert verdict.verdict != "PASS"
     assert "SLURM gave 1 nodes, n9, of 2." in verdict.cause
     assert not (run / "job" / "seen").exists()

@@ -1,17 +1,16 @@
-"""When the driver starts a run: one that neither runs nor has passed, on a host that runs no other."""
+"""When the driver starts a run: one that neither runs nor has ended well, on a host that runs no other."""
 
 import fcntl
 import os
 import runpy
 import subprocess
 import sys
-from functools import partial
 
 import msgspec
 import pytest
 from toys import STUBBORN, assert_gone, child_pid, supervisor_of, toy, wait_for, wait_for_end
 
-from rekindle.records import Ended, Participant, Progress, RunSpec, VerdictRecord, read, write
+from rekindle.records import Ended, Participant, Progress, RunSpec, read, write
 
 
 def _counting(tmp_path):
@@ -24,72 +23,95 @@ while not os.path.exists({str(tmp_path / "go")!r}):
 """
 
 
-def _start_again(run, start, verdict):
-    """Call start on an ended run that has ``verdict``; returns whether it started."""
-    record = read(wait_for_end(run) / "verdict.json", VerdictRecord)
-    write(run / "verdict.json", msgspec.structs.replace(record, verdict=verdict))
-    return start()
+def _ended(run, **fields):
+    """Have an ended run end with other ``fields``."""
+    record = read(wait_for_end(run) / "ended.json", Ended)
+    write(run / "ended.json", msgspec.structs.replace(record, **fields))
 
 
-def test_what_runs_or_has_passed_is_not_started_again(tmp_path):
+def test_what_runs_or_has_ended_well_is_not_started_again(tmp_path):
     run, start = toy(tmp_path, _counting(tmp_path))
     assert [start(), start()] == [True, False]
     (tmp_path / "go").touch()
-    assert _start_again(run, start, "PASS") is False
+    wait_for_end(run)
+    assert start() is False
     assert (run / "job" / "count").read_text() == "x"
     assert (run / "driver.lock").exists()
 
 
+@pytest.mark.parametrize(
+    "end",
+    [
+        {"exit_status": 1},
+        {"exit_status": -9},
+        {"reason": "hung"},
+        {"reason": "interrupted"},
+        {"reason": "limit"},
+    ],
+)
+def test_what_ended_otherwise_is_started_again(tmp_path, end):
+    run, start = toy(tmp_path, "pass")
+    start()
+    _ended(run, **end)
+    assert start() is True
+    assert read(wait_for_end(run) / "ended.json", Ended).exit_status == 0
+
+
 @pytest.fixture
-def says_passed(monkeypatch, capsys):
-    """Return whether ``rekindle.driver.passed`` says so of a run."""
+def says_finished(monkeypatch, capsys):
+    """Return whether ``rekindle.driver.outcome`` says so of a run."""
 
     def ask(run, nonce="of this run"):
-        monkeypatch.setattr(sys, "argv", ["passed", str(run), nonce])
-        runpy.run_module("rekindle.driver.passed", run_name="__main__")
-        return {"passed\n": True, "\n": False}[capsys.readouterr().out]
+        monkeypatch.setattr(sys, "argv", ["outcome", str(run), nonce])
+        runpy.run_module("rekindle.driver.outcome", run_name="__main__")
+        return {"finished\n": True, "\n": False}[capsys.readouterr().out]
 
     return ask
 
 
-def test_a_run_has_passed_only_at_its_end_with_a_pass_under_the_nonce_that_is_sent(tmp_path, says_passed):
-    assert not says_passed(tmp_path)
+def test_a_run_has_finished_only_at_its_good_end_under_the_nonce_that_is_sent(tmp_path, says_finished):
+    assert not says_finished(tmp_path)
     run, start = toy(tmp_path, _counting(tmp_path))
     start()
     wait_for(run / "progress.json")
-    assert not says_passed(run)
+    assert not says_finished(run)
     (tmp_path / "go").touch()
-    verdict = read(wait_for_end(run) / "verdict.json", VerdictRecord)
-    assert not says_passed(run)
-    write(run / "verdict.json", msgspec.structs.replace(verdict, verdict="PASS"))
-    assert says_passed(run)
-    assert not says_passed(run, nonce="b" * 32)
+    wait_for_end(run)
+    assert says_finished(run)
+    _ended(run, exit_status=1)
+    assert not says_finished(run)
+    _ended(run, exit_status=0)
+    assert says_finished(run)
+    assert not says_finished(run, nonce="b" * 32)
     with (run / "driver.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert not says_passed(run)
+        assert not says_finished(run)
     ended = read(run / "progress.json", Progress)
     write(run / "progress.json", msgspec.structs.replace(ended, state="running"))
-    assert not says_passed(run)
+    assert not says_finished(run)
 
 
-def test_a_pass_counts_under_the_nonce_that_is_sent_alone(tmp_path):
+def test_a_good_end_counts_under_the_nonce_that_is_sent_alone(tmp_path):
     run, start = toy(tmp_path, _counting(tmp_path))
     assert [start(nonce="a" * 32), start(nonce="b" * 32)] == [True, False]  # what runs is followed
     (tmp_path / "go").touch()
-    assert _start_again(run, partial(start, nonce="a" * 32), "PASS") is False
+    wait_for_end(run)
+    assert start(nonce="a" * 32) is False
     assert start(nonce="b" * 32) is True
     assert read(wait_for_end(run) / "spec.json", RunSpec).nonce == "b" * 32
 
 
-def test_what_passed_and_was_killed_before_its_last_record_has_ended_and_starts_again_if_asked(tmp_path):
+def test_what_was_killed_before_its_last_record_has_ended_and_starts_again_if_asked(tmp_path):
     run, start = toy(tmp_path, "pass")
     start()
     ended = read(wait_for_end(run) / "progress.json", Progress)
+    first = read(run / "ended.json", Ended)
     write(run / "progress.json", msgspec.structs.replace(ended, state="running"))
-    assert _start_again(run, start, "PASS") is False
+    assert start() is False
     assert read(run / "progress.json", Progress).state == "ended"
     assert start("restart") is True
-    assert read(wait_for_end(run) / "verdict.json", VerdictRecord).verdict == "UNPROVEN"
+    assert read(wait_for_end(run) / "progress.json", Progress).state == "ended"
+    assert read(run / "ended.json", Ended).started > first.started
 
 
 def test_a_run_whose_supervisor_was_killed_is_cleared_away_and_started_again(tmp_path):
@@ -104,7 +126,7 @@ def test_a_run_whose_supervisor_was_killed_is_cleared_away_and_started_again(tmp
     assert (run / "job" / "count").read_text() == "x"
     assert start() is False
     supervisor_of(run).terminate()
-    wait_for(run / "verdict.json")
+    wait_for(run / "ended.json")
 
 
 def test_what_killed_runs_had_in_tmpdir_is_cleared_away(tmp_path):
@@ -120,7 +142,8 @@ def test_what_killed_runs_had_in_tmpdir_is_cleared_away(tmp_path):
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert start() is True
         assert {path.name for path in tmp.iterdir()} >= {"pymp-x", "ansible", "core", "link"}
-    assert _start_again(run, start, "HUNG") is True
+    _ended(run, reason="hung")
+    assert start() is True
     assert {path.name for path in tmp.iterdir()} == {"ansible"}
     assert (tmp / "ansible/tmp-1").exists()
     assert tmp_path.exists()

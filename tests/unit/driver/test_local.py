@@ -8,7 +8,8 @@ from test_driver_queue import supervised
 from toys import toy
 
 from rekindle.host import disks, folders
-from rekindle.records import Slurm, VerdictRecord, read
+from rekindle.judge import judge
+from rekindle.records import Slurm
 
 NAMES = ("n9", "n10")
 JOB = "import pathlib, sys; pathlib.Path('seen').write_text(sys.executable)"
@@ -48,7 +49,7 @@ def test_a_node_that_cannot_have_it_is_named_with_the_cause_and_the_job_does_not
     run, place, environ = given
     place.parent.rmdir()
     supervised(run, environ)
-    cause = read(run / "verdict.json", VerdictRecord).cause
+    cause = judge(run).cause
     assert cause == f"n9 cannot have its environment: {place} cannot be made: No such file or directory."
     assert not (run / "job/seen").exists()
 
@@ -59,4 +60,4 @@ def test_a_node_that_does_not_answer_is_named_with_slurms_error(given):
     srun.write_text("#!/bin/sh\necho 'srun: error: n9: task 0: Killed' >&2\nexit 1\n")
     supervised(run, environ)
     message = "n9 cannot have its environment: it gave no reason: srun: error: n9: task 0: Killed"
-    assert read(run / "verdict.json", VerdictRecord).cause.startswith(message)
+    assert judge(run).cause.startswith(message)

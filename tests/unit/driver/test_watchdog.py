@@ -9,11 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from toys import assert_gone, child_pid, toy, wait_for
+from toys import assert_gone, child_pid, toy, wait_for_end
 
 from rekindle.driver.snapshot import Process, Snapshot, Times, snapshot
 from rekindle.driver.watchdog import Watchdog, work
-from rekindle.records import Ended, VerdictRecord, read
+from rekindle.judge import judge
+from rekindle.records import Ended, read
 from rekindle.records.events import GpuSample
 from rekindle.records.run import RunSpec
 
@@ -31,7 +32,7 @@ def test_a_dead_run_is_ended_with_its_cause_and_an_autopsy(tmp_path):
     run, start = toy(tmp_path, STOPS_ITS_TRAINER)
     start()
     pid = child_pid(run)
-    verdict = read(wait_for(run / "verdict.json", 60), VerdictRecord)
+    verdict = judge(wait_for_end(run))
     ended = read(run / "ended.json", Ended)
     assert (verdict.verdict, ended.reason) == ("HUNG", "hung")
     assert re.fullmatch(rf"Process {pid} \(site-1 .*\) is stopped \(SIGSTOP\) for \d+ s\.", ended.message)

@@ -21,7 +21,7 @@ ranks_per_site: 1
 rounds: 3
 when_short_of_gpus: share
 limit_s: 60
-proof: [{claim: no_error_logged}]
+proof: [{claim: rounds_completed}]
 """
 
 

@@ -1,5 +1,6 @@
 """job.yml: what is wrong in it is one sentence; what a host cannot run is UNSUPPORTED."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ def test_every_job_that_we_ship_reads(name):
         ({"rounds": "three"}, "Expected `int`, got `str` - at `$.rounds`"),
         ({"rounds": 0}, "Expected `int` >= 1 - at `$.rounds`"),
         ({"proof": []}, "Expected `array` of length >= 1 - at `$.proof`"),
-        ({"proof": [{"claim": "moon_is_full"}]}, "claims 'moon_is_full', which no validator knows"),
+        ({"proof": [{"claim": "moon_is_full"}]}, "it claims 'moon_is_full', and no check has that name"),
         ({"name": "other"}, "is named 'other' inside"),
         ({"environment": "jax"}, "names the environment 'jax', and there is none. Fix: name one of torch, "),
         ({"environment": "torch+jax"}, "names the environment 'torch+jax', and there is none."),
@@ -33,8 +34,8 @@ def test_every_job_that_we_ship_reads(name):
     ],
 )
 def test_a_wrong_field_is_named(tmp_path, change, message):
+    shutil.copytree(JOBS / "pt_ddp", tmp_path / "pt_ddp")
     job = yaml.safe_load((JOBS / "pt_ddp" / "job.yml").read_text())
-    (tmp_path / "pt_ddp").mkdir()
     (tmp_path / "pt_ddp" / "job.yml").write_text(yaml.safe_dump({**job, **change}))
     with pytest.raises(RecordError, match="Fix:") as error:
         load_job(tmp_path, "pt_ddp")
@@ -81,7 +82,7 @@ def test_a_spec_has_the_gpus_that_its_sites_are_given_as_preflight_saw_them(h200
     assert {gpu.uuid for gpu in spec.gpus} == {uuid for site in spec.sites for uuid in site.gpus}
     seen = {"name": first.name, "memory_mib": first.memory_total_mib, "processes": (stranger,)}
     assert spec.gpus[0] == GivenGpu(uuid=first.uuid, index=0, **seen)
-    assert (spec.schema, spec.nonce, spec.slurm) == ("rekindle/spec/2", "", None)
+    assert (spec.schema, spec.nonce, spec.slurm) == ("rekindle/spec/3", "", None)
 
 
 @pytest.mark.parametrize(

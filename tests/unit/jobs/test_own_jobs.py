@@ -142,16 +142,24 @@ def test_all_mistakes_of_a_job_are_told_at_once(own):
         "Expected `int`, got `str` - at `$.example.gpus`",
         "Object contains unknown field `speed`",
         "Object contains unknown field `colour` - at `$.example`",
-        "it claims 'all_is_well', which no validator knows",
+        "it claims 'all_is_well', and no check has that name",
     ):
         assert mistake in found
     assert found.count(";") == 6
 
 
-@pytest.mark.parametrize("claim", ["loss_falls", "every_rank_trained", "metric_reached", "model_changed"])
-def test_a_claim_that_can_never_hold_is_refused(own, claim):
-    found = refused(own("every_site_trained", claim))
-    assert f"it claims '{claim}', which only jobs that write our evidence can show" in found
+@pytest.mark.parametrize("claim", ["every_rank_on_its_device", "metric_reached", "bytes_exchanged"])
+def test_a_claim_that_only_ranks_which_record_can_show_is_refused_of_others(own, claim):
+    path = own("every_site_trained", claim)
+    why = "none of its files imports rekindle.trainer, which would show it"
+    assert f"it claims '{claim}', and {why}" in refused(path)
+    (path.parent / "client.py").write_text("from rekindle.trainer import Evidence\n")
+    assert load_job(JOBS, str(path)).proof[0].claim == claim
+
+
+@pytest.mark.parametrize("claim", ["loss_falls", "no_error_logged"])
+def test_what_is_checked_of_every_run_is_no_claim(own, claim):
+    assert f"it claims '{claim}', which is checked of every run" in refused(own("every_site_trained", claim))
 
 
 def test_a_path_that_is_none_is_one_sentence(golden, own, tmp_path):

@@ -28,16 +28,18 @@ def _round(evidence, model_out=GOOD):
     )
 
 
-def test_every_line_repeats_the_nonce_of_its_run(written):
+def test_every_line_repeats_the_nonce_of_its_run(written, monkeypatch):
+    monkeypatch.setattr("rekindle.trainer.evidence.model", lambda weights: {"digest": DIGEST})
     evidence = Evidence()
     evidence.device("cpu", uuid=None, name=None, backend="gloo")
     _round(evidence)
     evidence.exception("ValueError", "shapes differ", "client.py:1")
-    evidence.tracking("wandb", [])
-    evidence.final(initial=DIGEST, final=OTHER, distance=1.0, metrics={})
-    evidence.global_model(0, GOOD)
-    evidence.contribution(site="a", round=0, return_code="OK", model=GOOD, weight=4.0, distance=1.0)
-    assert [event.nonce for event in written()] == ["n"] * 7
+    evidence.tracking("wandb", "site-1", [])
+    evidence.final({}, {"accuracy": math.nan})
+    evidence.global_model(0, SKETCH)
+    evidence.configuration("server", {"workflows": []})
+    evidence.model("", values=1)
+    assert [event.nonce for event in written()] == ["n"] * 8
 
 
 @pytest.mark.parametrize("nonce", [None, ""])
@@ -66,9 +68,7 @@ def test_a_round_has_the_sketches_of_the_weights_whose_digests_it_has(written):
 
 def test_weights_that_are_not_finite_are_a_line_too(written):
     _round(Evidence(), NOT_FINITE)
-    Evidence("server").contribution(
-        site="a", round=0, return_code="OK", model=NOT_FINITE, weight=None, distance=math.nan
-    )
-    trained, contribution = written()
+    Evidence("server").model("", finite=False, norm=math.nan)
+    trained, model = written()
     assert trained.sketch_out == ()
-    assert (contribution.finite, contribution.sketch, contribution.distance) == (False, (), None)
+    assert (model.finite, model.norm) == (False, None)

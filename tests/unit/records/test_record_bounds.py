@@ -19,8 +19,8 @@ REPOSITORY = Path(__file__).parents[3]
 YEARS = 4_102_444_800
 KINDS = [*records.Record.__subclasses__(), events.AnyEvent]
 OURS = [kind for kind in KINDS if getattr(kind, "__module__", "").startswith("rekindle.records.")]
-ANY = {"Environment.probe", "Progress.result", "Claim.options"}
-"""Descriptions by tools and frameworks, bounded by the file's size."""
+ANY = {"Environment.probe", "Progress.result", "Claim.options", "ConfigurationEvent.content"}
+"""Descriptions by tools and frameworks, bounded by the file's size, or by its line's."""
 
 
 def parts(kind, place):
@@ -188,9 +188,10 @@ def test_builtins_that_json_cannot_hold_are_refused(value):
 def test_all_that_reads_a_type_does_so_through_records():
     pattern = re.compile(r"msgspec\.(convert|json\.(decode|Decoder))|from msgspec import .*(convert|json)")
     places = [*(REPOSITORY / "src").rglob("*.py"), *(REPOSITORY / "plugins").rglob("*.py")]
-    own = REPOSITORY / "src/rekindle/records/base.py"
+    # What has a type known to base read once more for all that is wrong, misfits, reads its fields too.
+    own = {REPOSITORY / "src/rekindle/records" / name for name in ("base.py", "misfits.py")}
     assert len(places) > 100
-    assert [str(path) for path in places if path != own and pattern.search(path.read_text())] == []
+    assert [str(path) for path in places if path not in own and pattern.search(path.read_text())] == []
 
 
 def test_a_type_that_no_import_made_known_is_refused_and_not_made_known_in_a_thread():

@@ -181,8 +181,6 @@ def test_a_pass_in_spite_of_a_known_issue_is_loud_as_long_as_that_is_listed(of_r
     assert line.notice == notice
     assert of_runs(PASS).lines[0].notice is None
     assert of_runs(unexpected, issues=()).lines[0].notice is None
-    contradicted = replace(unexpected, host_verdict="FAIL")
-    assert "The host itself reports FAIL" in of_runs(contradicted, issues=()).lines[0].notice
 
 
 def test_a_host_itself_has_a_line_if_its_newest_run_has_one(of_runs):

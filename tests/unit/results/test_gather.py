@@ -7,8 +7,6 @@ from msgspec.structs import replace
 from report_folders import FAIL, LEFT, NOTHING, NOW, PASS, PLAN, add_host, fill, rows, three_hosts
 
 from rekindle.records import Device, RecordError, RetiredRecord, write
-from rekindle.report.answer import answer_text
-from rekindle.report.reports import write_reports
 from rekindle.results.gather import gather
 from rekindle.results.row import Row
 
@@ -88,22 +86,6 @@ def test_only_if_every_required_row_is_a_pass_it_passed(tmp_path):
     assert gather(fill(tmp_path, "gpu-1")).passed
     assert not gather(fill(tmp_path)).passed
     assert gather(tmp_path).rows == ()
-
-
-def test_a_host_that_reports_another_verdict_is_loud_in_every_report(tmp_path):
-    fill(tmp_path, "gpu-1", "gpu-2", "gpu-3")
-    add_host(tmp_path, "gpu-1", verdict=replace(PASS, host_verdict="FAIL"))
-    add_host(tmp_path, "gpu-2", verdict=replace(FAIL, host_verdict="PASS"))
-    add_host(tmp_path, "gpu-3", verdict=replace(PASS, host_verdict="PASS"))
-    results = write_reports(tmp_path)
-    reported = json.loads((tmp_path / "results.json").read_text())["rows"]
-    assert [row["host_says"] for row in reported] == ["FAIL", "PASS", "PASS"]
-    assert (results.rows[2].cause, results.rows[2].notice) == (None, None)
-    shown = [answer_text(results, None, 200, False)]
-    shown += [(tmp_path / name).read_text() for name in ("results.json", "junit.xml", "report.html")]
-    for text in shown:
-        assert "The host itself reports FAIL, and" in text
-        assert "The host itself reports PASS, and" in text
 
 
 def _folder(path):

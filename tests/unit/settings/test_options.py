@@ -18,7 +18,7 @@ def test_the_options_that_every_job_has_are_those_of_its_parser():
     assert found.keys() == actions.keys()
     for name, action in actions.items():
         assert (found[name].kind == "int") is (action.type is int)
-        assert (found[name].shape == "many") is (name == "client_ids")
+        assert found[name].shape == "one"
 
 
 def test_kinds_choices_and_flags_are_read_also_where_another_file_names_them(tmp_path):

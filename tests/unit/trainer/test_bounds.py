@@ -28,6 +28,8 @@ def bounds(component, monkeypatch):
             "ReturnCode": SimpleNamespace(EXECUTION_RESULT_ERROR="bad"),
         },
         "apis.fl_context": {"FLContext": object},
+        "app_common.abstract.model": {"ModelLearnableKey": object},
+        "app_common.app_constant": {"AppConstants": object},
     }
     monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(ndarray=tuple, generic=tuple))
     monkeypatch.setenv(PARTICIPANT, json.dumps({"bounds": [BOUND], "ways": [WAY]}))

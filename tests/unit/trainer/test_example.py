@@ -20,19 +20,26 @@ def run(folder, example, *options, gpus=(), **environ):
     """Run the example in ``folder`` with the GPUs of each site, or two ranks a site; return the process."""
     spec = {
         "job": {"sites": 2, "rounds": 3, "example": example},
-        "sites": [{"ranks": 2, "gpus": own} for own in gpus or [[], []]],
+        "sites": [
+            {"name": f"site-{number}", "ranks": 2, "gpus": own}
+            for number, own in enumerate(gpus or [[], []], start=1)
+        ],
         "gpus": [gpu for gpu in GPUS if any(gpu["uuid"] in own for own in gpus)],
     }
     (folder / "spec.json").write_text(json.dumps(spec))
     return subprocess.run(
         [sys.executable, "-m", "rekindle.trainer.example", str(folder / "spec.json"), *options],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(SOURCE), "REKINDLE_DATA": str(folder / "data"), **environ},
+        env={**os.environ, "PYTHONPATH": str(SOURCE), **_folders(folder), **environ},
         capture_output=True,
         text=True,
         check=False,
         timeout=60,
     )
+
+
+def _folders(folder):
+    return {"REKINDLE_DATA": str(folder / "data"), "REKINDLE_WORKSPACE": str(folder / "job/workspace")}
 
 
 def test_its_command_gets_the_jobs_numbers_and_then_its_arguments(tmp_path):
@@ -52,6 +59,28 @@ def test_its_command_gets_the_jobs_numbers_and_then_its_arguments(tmp_path):
 def test_its_command_gets_each_sites_gpus_or_numbers_for_its_ranks(tmp_path, gpus, indexes):
     (tmp_path / "job.py").write_text("import sys; print(sys.argv[1])")
     assert run(tmp_path, {"command": ["job.py", "{gpus}"]}, gpus=gpus).stdout.strip() == indexes
+
+
+@pytest.mark.parametrize(
+    ("gpus", "devices"),
+    [((), "[cpu,cpu],[cpu,cpu]"), ((["GPU-b", "GPU-a"], ["GPU-d"]), "[GPU-b,GPU-a],[GPU-d]")],
+)
+def test_a_job_that_gives_each_rank_its_gpu_gets_the_sites_names_and_uuids(tmp_path, gpus, devices):
+    (tmp_path / "job.py").write_text("import sys; print(*sys.argv[1:])")
+    done = run(tmp_path, {"command": ["job.py", "{names}", "{devices}"]}, gpus=gpus)
+    assert done.stdout.split() == ["site-1,site-2", devices]
+
+
+def test_links_of_its_simulations_are_gone_after_it(tmp_path):
+    (tmp_path / "hook").mkdir()
+    (tmp_path / "job/workspace").mkdir(parents=True)
+    (tmp_path / "job.py").write_text(
+        "from pathlib import Path; from rekindle.trainer import links\n"
+        "made = Path('job/workspace/hello'); made.mkdir()\n"
+        "links.lead(Path('chosen'), made.absolute()); print(Path('chosen').is_symlink())\n"
+    )
+    assert run(tmp_path, {"command": ["job.py"]}).stdout.strip() == "True"
+    assert not (tmp_path / "chosen").is_symlink()
 
 
 def test_its_command_gets_free_ports_each_another(tmp_path):

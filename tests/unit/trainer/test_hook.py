@@ -1,8 +1,9 @@
 """What an example's processes load first: modules are patched as they are imported, and no others."""
 
 import importlib
-import json
+import os
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -36,77 +37,173 @@ def test_a_module_that_is_not_installed_stays_missing(finder):
         importlib.import_module("module_of_nobody")
 
 
-def test_the_simulator_works_below_the_runs_folder(monkeypatch, tmp_path):
-    workspaces = []
-    run = lambda self, workspace, **more: workspaces.append((workspace, more["log_config"]))  # noqa: E731
-    job = type("FedJob", (), {"name": "hello", "simulator_run": run})
-    monkeypatch.setenv(hook.WORKSPACE, str(tmp_path))
-    hook.PATCHES["nvflare.job_config.api"](SimpleNamespace(FedJob=job))
-    job().simulator_run(str(tmp_path), n_clients=2, log_config="ERROR")
-    assert workspaces == [(str(tmp_path / "hello"), None)]
-    assert [*tmp_path.iterdir()] == []
+def simulator(root, set_up=lambda runner: None):
+    """Return NVFlare's SimulatorRunner, patched: what sets one up in ``root`` and returns it."""
+
+    class SimulatorRunner:
+        setup = set_up
+
+        def __init__(self, workspace, job_folder="jobs/hello"):
+            self.workspace, self.job_folder, self.log_config = workspace, job_folder, "ERROR"
+
+    hook.PATCHES["nvflare.private.fed.app.simulator.simulator_runner"](
+        SimpleNamespace(SimulatorRunner=SimulatorRunner)
+    )
+
+    def simulate(workspace, **more):
+        runner = SimulatorRunner(str(workspace), **more)
+        runner.setup()
+        return runner
+
+    return simulate
 
 
 @pytest.fixture
-def link(monkeypatch, tmp_path):
-    """Return what makes the link and returns where it leads; with the removal that waits for the end."""
-    at_exit = []
-    monkeypatch.setattr(hook.atexit, "register", at_exit.append)
-
-    def make(name="hello"):
-        hook._link(tmp_path / "chosen/by/hello", tmp_path / "made" / name)
-        return (tmp_path / "chosen/by/hello").resolve()
-
-    return make, at_exit
+def root(monkeypatch, tmp_path):
+    """Return the workspace of a run, and have its simulations write evidence as the server."""
+    root = tmp_path / "run/job/workspace"
+    root.mkdir(parents=True)
+    (tmp_path / "run/hook").mkdir()
+    monkeypatch.setenv(hook.WORKSPACE, str(root))
+    monkeypatch.setenv("REKINDLE_SERVER", "server")
+    return root
 
 
-def test_what_a_simulation_left_is_found_where_it_was_chosen_until_the_end(link, tmp_path):
-    make, at_exit = link
-    (tmp_path / "made/hello").mkdir(parents=True)
-    assert [make(), make("hello-2")] == [tmp_path / "made/hello", tmp_path / "made/hello-2"]
-    assert make() == tmp_path / "made/hello"  # hello-2 is not there, as after a job that was killed
-    at_exit[0]()
-    assert [path.name for path in tmp_path.iterdir()] == ["made"]
+def test_the_simulator_works_below_the_runs_folder_and_keeps_nvflares_logs(root, tmp_path):
+    runner = simulator(root)(tmp_path / "chosen")
+    assert (runner.workspace, runner.log_config) == (str(root / "hello"), "concise")
+    assert (tmp_path / "chosen").readlink() == root / "hello"
+    assert os.environ["REKINDLE_SERVER"] == "server"
 
 
-def test_a_folder_that_is_there_stays(link, tmp_path):
-    make, at_exit = link
-    (tmp_path / "chosen/by/hello").mkdir(parents=True)
-    assert (make(), at_exit) == (tmp_path / "chosen/by/hello", [])
+def test_a_simulation_in_the_runs_folder_has_the_name_that_its_recipe_chose(root):
+    assert simulator(root)(root / "digits").workspace == str(root / "digits")
 
 
-def test_a_recipes_results_are_looked_for_there(monkeypatch, tmp_path):
-    class SimEnv:
-        def __init__(self, *, workspace_root="/tmp/nvflare/simulation"):
-            self.workspace_root = workspace_root
-
-    monkeypatch.setenv(hook.WORKSPACE, str(tmp_path))
-    hook.PATCHES["nvflare.recipe.sim_env"](SimpleNamespace(SimEnv=SimEnv))
-    assert SimEnv(workspace_root="/tmp/nvflare/jobs").workspace_root == str(tmp_path)
+@pytest.mark.parametrize("folder", ["jobs/hello.zip", "jobs/hello"])
+def test_a_later_simulation_has_a_folder_and_a_server_of_its_own(root, tmp_path, folder):
+    simulate = simulator(root, lambda runner: Path(runner.workspace).mkdir())
+    made = [simulate(tmp_path / "chosen", job_folder=folder).workspace for _ in range(3)]
+    assert made == [str(root / name) for name in ("hello", "hello-2", "hello-3")]
+    assert os.environ["REKINDLE_SERVER"] == "server.hello-3"
 
 
-def test_every_servers_configuration_gets_our_component_beside_its_own(tmp_path):
-    class FedJobConfig:
-        job_name = "hello"
-
-        def generate_job_config(self, job_root):
-            folder = tmp_path / "hello" / "app_server" / "config"
-            folder.mkdir(parents=True)
-            (folder / "config_fed_server.json").write_text(json.dumps({"components": [{"id": "persistor"}]}))
-
-    hook.PATCHES["nvflare.job_config.fed_job_config"](SimpleNamespace(FedJobConfig=FedJobConfig))
-    FedJobConfig().generate_job_config(str(tmp_path))
-    written = json.loads((tmp_path / "hello/app_server/config/config_fed_server.json").read_text())
-    assert [component["id"] for component in written["components"]] == ["persistor", "rekindle_task_witness"]
+def test_what_setting_up_returns_is_the_simulators(root, tmp_path):
+    assert simulator(root, lambda runner: "set up")
+    module = SimpleNamespace(SimulatorRunner=type("SimulatorRunner", (), {"setup": lambda runner: "set up"}))
+    hook.PATCHES["nvflare.private.fed.app.simulator.simulator_runner"](module)
+    runner = module.SimulatorRunner()
+    runner.workspace, runner.job_folder = str(root / "digits"), "jobs/digits"
+    assert runner.setup() == "set up"
 
 
-def test_our_components_are_allowed_in_jobs_without_their_own_code():
-    policy = SimpleNamespace(DEFAULT_CLASS_ALLOW_LIST=("nvflare.app_common.np.np_validator.NPValidator",))
-    hook.ALWAYS["nvflare.app_common.default_component_policy"](policy)
-    ours = tuple(
-        f"rekindle.trainer.{name}" for name in ("tasks.TaskWitness", "bounds.Bounds", "swarm.SwarmWitness")
+class Component:
+    """Stands for a component of a job's own, or for one of ours."""
+
+
+class Bounds(Component):
+    """Stands for what guards a federation's server."""
+
+
+class Swarm(Component):
+    """Stands for the witness of swarm learning."""
+
+
+class SwarmClientController:
+    """Stands for NVFlare's, whose name alone counts."""
+
+
+class Controller:
+    """Stands for a workflow."""
+
+
+def configurator(handlers=(), executors=(), **content):
+    """Return what NVFlare has of a configuration when it finalizes it."""
+    return SimpleNamespace(
+        components={},
+        handlers=[*handlers],
+        workflows=[SimpleNamespace(controller=Controller())],
+        executors=[SimpleNamespace(executor=executor) for executor in executors],
+        args=SimpleNamespace(client_name="site-1"),
+        config_data=content,
     )
-    assert policy.DEFAULT_CLASS_ALLOW_LIST[1:] == ours
+
+
+@pytest.fixture
+def finalized(component, monkeypatch):
+    """Return what finalizes a configuration of a server or a client, and what was recorded of it by then."""
+    recorded = []
+
+    class Recorder:
+        def __init__(self, name):
+            self._name = name
+
+        def configuration(self, member, content):
+            recorded.append((self._name, member, content))
+
+    for name, has in {
+        "evidence": {"server_name": lambda: "server", "Evidence": Recorder},
+        "tasks": {"TaskWitness": Component},
+        "bounds": {"Bounds": Bounds},
+        "swarm": {"SwarmWitness": Swarm},
+    }.items():
+        monkeypatch.setitem(sys.modules, f"rekindle.trainer.{name}", SimpleNamespace(**has))
+    component("rekindle.trainer.witnesses", {})
+
+    def finalize(kind, configuration):
+        own = type(
+            f"{kind}JsonConfigurator", (), {"finalize_config": lambda self: recorded.append("NVFlare")}
+        )
+        module = SimpleNamespace(**{own.__name__: own})
+        hook.PATCHES[f"nvflare.private.fed.{kind.lower()}.{kind.lower()}_json_config"](module)
+        own.finalize_config(configuration)
+        return recorded
+
+    return finalize
+
+
+def test_every_server_gets_our_component_beside_its_own_before_nvflare_finalizes(finalized):
+    theirs = object()
+    server = configurator([theirs], workflows=[{"id": "controller"}], components=[{"id": "persistor"}])
+    server.components["persistor"] = theirs
+    recorded = finalized("Server", server)
+    assert [type(handler) for handler in server.handlers] == [object, Component]
+    assert server.components == {"persistor": theirs, "rekindle_task_witness": server.handlers[1]}
+    workflow, persistor = {"id": "controller", "path": f"{__name__}.Controller"}, {"path": "builtins.object"}
+    content = {"workflows": [workflow], "components": [{"id": "persistor", **persistor}]}
+    assert recorded == [("server", "server", content), "NVFlare"]
+    assert server.config_data["components"] == [{"id": "persistor"}]
+
+
+def test_a_component_that_the_job_itself_has_is_added_once(finalized):
+    ours = Component()
+    server = configurator([ours])
+    finalized("Server", server)
+    assert server.handlers == [ours]
+
+
+def test_a_server_of_a_federation_also_gets_its_guard(finalized, monkeypatch):
+    monkeypatch.setenv(hook.PARTICIPANT, "{}")
+    server = configurator()
+    finalized("Server", server)
+    assert [type(handler) for handler in server.handlers] == [Component, Bounds]
+
+
+@pytest.mark.parametrize(
+    ("executors", "added"), [([SwarmClientController()], [Swarm]), ([Controller()], []), ([], [])]
+)
+def test_a_client_of_swarm_learning_alone_gets_a_witness(finalized, executors, added):
+    client = configurator(executors=executors, components=[])
+    recorded = finalized("Client", client)
+    assert [type(handler) for handler in client.handlers] == added
+    assert recorded == [("site-1.server", "site-1", {"components": []}), "NVFlare"]
+
+
+def test_weights_and_code_in_a_configuration_are_not_recorded(finalized):
+    args = {"weights": [0.5] * 2_000, "code": "x" * 2_000, "rounds": 3, "model": Controller(), "names": ["a"]}
+    recorded = finalized("Client", configurator(args=args))
+    kept = {"rounds": 3, "model": {"path": f"{__name__}.Controller"}, "names": ["a"]}
+    assert recorded[0][2] == {"args": {"weights": None, "code": None, **kept}}
 
 
 class Cifar10:

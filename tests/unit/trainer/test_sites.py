@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,8 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from rekindle.driver.command import job_arguments
-from rekindle.records import RunSpec, read
+from rekindle.driver.command import command
+from rekindle.records import RunSpec, read, write
 from rekindle.trainer import Sites, job_options
 
 RUNS = Path(__file__).parents[2] / "recordings" / "runs"
@@ -50,35 +51,56 @@ def test_sites_and_sets_that_do_not_go_together_are_refused():
         Sites(["a", "b"], "[0]")
 
 
-@pytest.mark.parametrize("run", ["pt_ddp-cpu-2", "pt_ddp-h200-x2-2", "llm_peft-cpu-2"])
-def test_the_driver_calls_a_job_by_its_own_options(run):
+@pytest.fixture
+def given(tmp_path):
+    """Return what runs the command of a spec and returns the options that job.py got of it."""
+
+    def call(spec):
+        (tmp_path / "job.py").write_text("import json, sys; print(json.dumps(sys.argv[1:]))")
+        write(tmp_path / "spec.json", spec)
+        words = command(tmp_path, msgspec.structs.replace(spec, python=sys.executable))
+        environ = {
+            "PYTHONPATH": SOURCE,
+            "REKINDLE_DATA": str(tmp_path / "data"),
+            "REKINDLE_WORKSPACE": str(tmp_path / "w"),
+        }
+        done = subprocess.run(
+            words, cwd=tmp_path, env={**os.environ, **environ}, capture_output=True, text=True, check=True
+        )
+        return json.loads(done.stdout)
+
+    return call
+
+
+@pytest.mark.parametrize("run", ["pt_ddp-cpu-2", "pt_ddp-h100-x2", "llm_peft-cpu-2"])
+def test_the_driver_calls_a_job_by_its_own_options(given, run):
     spec = read(RUNS / run / "spec.json", RunSpec)
-    given = job_arguments(spec)
-    known, _ = job_options().parse_known_args(given)
+    got = given(spec)
+    known, _ = job_options().parse_known_args(got)
     sites = Sites(known.client_ids, known.gpu)
     assert sites.names == [site.name for site in spec.sites]
     assert [sites.ranks(site.name) for site in spec.sites] == [site.ranks for site in spec.sites]
+    assert known.gpu == ",".join(f"[{','.join(site.gpus or ['cpu'] * site.ranks)}]" for site in spec.sites)
     assert known.num_rounds == spec.job.rounds
     if run.startswith("llm_peft"):
-        at = given.index("--use_tracking")
-        assert given[at + 1 : at + 5] == ["tensorboard", "mlflow", "mlflow_client", "wandb"]
+        at = got.index("--use_tracking")
+        assert got[at + 1 : at + 5] == ["tensorboard", "mlflow", "mlflow_client", "wandb"]
 
 
-def test_a_true_argument_is_a_flag():
-    spec = read(RUNS / "tensor_stream-cpu-2" / "spec.json", RunSpec)
-    given = job_arguments(spec)
-    assert given[given.index("--tensor_stream") + 1].startswith("--")
+def test_a_true_argument_is_a_flag(given):
+    got = given(read(RUNS / "tensor_stream-cpu-2" / "spec.json", RunSpec))
+    assert got[got.index("--tensor_stream") + 1].startswith("--")
 
 
 @pytest.mark.parametrize(
     "value", ["two words", "it's", '"', "$(touch x)", "`touch x`", "a;b", "--gpu", "a\nb", "{{ x }}"]
 )
-def test_a_jobs_argument_reaches_it_as_it_is(value):
+def test_a_jobs_argument_reaches_it_as_it_is(given, value):
     spec = read(RUNS / "pt_ddp-cpu-2" / "spec.json", RunSpec)
     job = msgspec.structs.replace(spec.job, arguments={"data_path": value})
     parser = job_options()
     parser.add_argument("--data_path")
-    assert parser.parse_args(job_arguments(msgspec.structs.replace(spec, job=job))).data_path == value
+    assert parser.parse_args(given(msgspec.structs.replace(spec, job=job))).data_path == value
 
 
 def _turns(tmp_path, **environ):

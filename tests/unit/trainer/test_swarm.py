@@ -35,10 +35,21 @@ def witness(component, monkeypatch):
     """Return the component, beside stand-ins of ours and of NVFlare's, and what it writes."""
     written = []
     ours = {
-        "arrays": {"fingerprint": dict, "floating": dict, "model": lambda weights: {}},
-        "evidence": {"SERVER": "server", "Evidence": lambda name: _Evidence(name, written)},
-        "exchanged": {"TRAINS": "train", "site": lambda context: context.peer},
-        "server": {"global_weights": lambda context: context.weights, "record_error": _raise},
+        "arrays": {
+            "fingerprint": lambda of: SimpleNamespace(sketch=of),
+            "floating": dict,
+            "model": lambda weights: {},
+        },
+        "evidence": {
+            "server_name": lambda: "server",
+            "Evidence": lambda name: _Evidence(name, written),
+            "record_error": _raise,
+        },
+        "exchanged": {
+            "TRAINS": "train",
+            "global_weights": lambda context: context.weights,
+            "site": lambda context: context.peer,
+        },
         "tasks": {"TaskWitness": Witness, "names_of": sorted},
     }
     for name, has in ours.items():

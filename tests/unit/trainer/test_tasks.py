@@ -24,15 +24,17 @@ def tasks(component, monkeypatch):
         },
         "apis.fl_context": {"FLContext": object},
         "apis.shareable": {"Shareable": dict},
+        "app_common.abstract.model": {"ModelLearnableKey": object},
         "app_common.app_constant": {"AppConstants": SimpleNamespace(CURRENT_ROUND="round")},
         "app_common.app_event_type": {
             "AppEventType": SimpleNamespace(AFTER_SHAREABLE_TO_LEARNABLE="aggregated")
         },
     }
-    server = SimpleNamespace(record_error=lambda error: pytest.fail(str(error)), global_weights=dict)
-    monkeypatch.setitem(sys.modules, "rekindle.trainer.server", server)
     monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(asarray=float, ndarray=tuple, generic=tuple))
-    return component("rekindle.trainer.tasks", nvflare)
+    component("rekindle.trainer.exchanged", nvflare)
+    module = component("rekindle.trainer.tasks", {})
+    monkeypatch.setattr(module, "record_error", lambda error: pytest.fail(str(error)))
+    return module
 
 
 class Task(dict):
