@@ -11,6 +11,8 @@ from rekindle.records import PlacedRecord, RunSpec, VerdictRecord, read, write
 from rekindle.results import federated
 
 HOSTS = ["cpu-1", "gpu-1", "gpu-2", "gpu-3"]
+OWN = (folders.CLOCK, folders.ENDED)
+"""Records of a run that each host sends its own of."""
 
 
 @pytest.fixture
@@ -23,11 +25,12 @@ def results(tmp_path, recordings, monkeypatch):
     (results / "payload/p").touch()
     for host in HOSTS:
         sent, part = replace(spec, host=host), federated.part_of(results, "pt_ddp", host)
-        shutil.copytree(recorded, part, ignore=shutil.ignore_patterns("samples-*", "clock.json"))
+        shutil.copytree(recorded, part, ignore=shutil.ignore_patterns("samples-*", *OWN))
         for name in HOSTS:
             shutil.rmtree(part / name)
         shutil.copy(recorded / f"samples-{host}.jsonl", part / folders.SAMPLES)
-        shutil.copy(recorded / host / "clock.json", part / "clock.json")
+        for name in OWN:
+            shutil.copy(recorded / host / name, part / name)
         write(part / folders.SPEC, sent)
         placed = PlacedRecord(run="/r", payload="/payload/p", spec=sent, at="2026-11-25T22:28:00Z")
         write(federated.placed_part(results / host, "pt_ddp"), placed)
