@@ -47,6 +47,14 @@ def test_good_parts_are_joined_to_a_pass_and_then_removed(results):
     assert not part(results, "").exists()
 
 
+def test_what_a_client_was_configured_with_is_its_own_hosts_word(results, recordings):
+    (part(results, "gpu-2") / "evidence/gpu-1.server.jsonl").write_text("of another host\n")
+    federated.join(results, "pt_ddp", HOSTS)
+    joined = results / "federations/pt_ddp/evidence/gpu-1.server.jsonl"
+    recorded = recordings / "federations/pt_ddp-3-sites/evidence/gpu-1.server.jsonl"
+    assert joined.read_text() == recorded.read_text()
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
