@@ -8,6 +8,7 @@ simulator works below the run's folder, and loaders read stand-ins. It imports t
 import importlib.abc
 import logging.config
 import os
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
@@ -27,6 +28,8 @@ from .participant import PARTICIPANT, WORKSPACE
 Patch = Callable[[ModuleType], None]
 _NVFLARES = ("nvflare", "__main__")
 """The loggers of NVFlare's client."""
+_GIVEN = "local"
+"""Folder of a simulation's workspace with settings that NVFlare reads, and keeps as it empties the rest."""
 
 
 class Finder(importlib.abc.MetaPathFinder):
@@ -84,19 +87,24 @@ def _simulate_here(module: ModuleType) -> None:
     """Make the simulator work below the run's folder, and not where the job chooses.
 
     Each simulation of one run has its own folder there, as NVFlare empties an existing one, and its server's
-    evidence has its own file. Its logs are NVFlare's by default, as they are evidence. What it leaves is also
-    found where the job chose, until the job ends.
+    evidence has its own file. Settings given for it, such as the classes that NVFlare 2.9's SimEnv allows, go
+    along. Its logs are NVFlare's by default, as they are evidence. What it leaves is also found where the job
+    chose, until the job ends.
     """
     set_up = module.SimulatorRunner.setup
 
     def setup(self: Any) -> Any:
         root, chosen = Path(os.environ[WORKSPACE]), Path(self.workspace)
         name = chosen.name if chosen.parent == root else Path(self.job_folder).stem
-        earlier = {path.name for path in root.glob("*/")}
+        earlier = {
+            path.name for path in root.glob("*/") if [part.name for part in path.iterdir()] != [_GIVEN]
+        }
         names = chain([name], (f"{name}-{number}" for number in count(2)))
         made = root / next(name for name in names if name not in earlier)
         if earlier:
             os.environ["REKINDLE_SERVER"] = Path(folders.server_events(made.name)).stem
+        if made != chosen.absolute() and (chosen / _GIVEN).is_dir():
+            shutil.copytree(chosen / _GIVEN, made / _GIVEN, dirs_exist_ok=True)
         links.lead(chosen, made)
         self.workspace, self.log_config = str(made), "concise"
         return set_up(self)

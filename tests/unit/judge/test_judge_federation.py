@@ -14,7 +14,7 @@ from rekindle.flare.workspace import of_run
 from rekindle.judge import judge
 
 RECORDED = Path(__file__).parents[2] / "recordings/federations/pt_ddp-3-sites"
-SERVED = "Connection [CN00099 10.77.0.11:8002 <= 10.77.0.99:40000{} is created: PID: 1"
+SERVED = "Connection [CN00099 10.77.1.11:8002 <= 10.77.1.99:40000{} is created: PID: 1"
 
 
 STAMP = r"(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}"
@@ -61,9 +61,9 @@ def test_it_passes_as_any_other_run_does(run):
     ("line", "state", "message"),
     [
         (SERVED.format(" SSL gpu-9]"), "fails", "gpu-9, no site of the run, connected."),
-        (SERVED.format("]"), "fails", "10.77.0.99 connected to the server without TLS."),
-        (SERVED.format(" SSL gpu-2]"), "unknown", "gpu-2 connected from 10.77.0.13 and 10.77.0.99."),
-        ("Client: New client gpu-9@10.77.0.99 joined. Sent token: x.", "fails", "gpu-9, which is no site"),
+        (SERVED.format("]"), "fails", "10.77.1.99 connected to the server without TLS."),
+        (SERVED.format(" SSL gpu-2]"), "unknown", "gpu-2 connected from 10.77.1.13 and 10.77.1.99."),
+        ("Client: New client gpu-9@10.77.1.99 joined. Sent token: x.", "fails", "gpu-9, which is no site"),
     ],
     ids=["a stranger", "without TLS", "a stolen kit", "a stranger joins"],
 )
@@ -88,7 +88,7 @@ def test_a_full_disk_of_the_server_is_the_cause_and_sites_that_lost_it_are_echoe
     with json_in(run / "ended.json") as ended:
         ended["reason"] = "interrupted"
         ended["says"] = "cpu-1: The driver cannot write down what it sees: No space left on device."
-    lost = "The server at 10.77.0.11:8002 refuses connections for 20 s.\n"
+    lost = "The server at 10.77.1.11:8002 refuses connections for 20 s.\n"
     (run / "gpu-3" / "job.log").write_text(lost)
     verdict = judge(run)
     assert (verdict.verdict, verdict.layer) == ("FAIL", "host")

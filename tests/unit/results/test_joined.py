@@ -11,6 +11,8 @@ from rekindle.records import PlacedRecord, RunSpec, VerdictRecord, read, write
 from rekindle.results import federated
 
 HOSTS = ["cpu-1", "gpu-1", "gpu-2", "gpu-3"]
+OWN = (folders.CLOCK, folders.ENDED)
+"""Records of a run that each host sends its own of."""
 
 
 @pytest.fixture
@@ -23,11 +25,12 @@ def results(tmp_path, recordings, monkeypatch):
     (results / "payload/p").touch()
     for host in HOSTS:
         sent, part = replace(spec, host=host), federated.part_of(results, "pt_ddp", host)
-        shutil.copytree(recorded, part, ignore=shutil.ignore_patterns("samples-*", "clock.json"))
+        shutil.copytree(recorded, part, ignore=shutil.ignore_patterns("samples-*", *OWN))
         for name in HOSTS:
             shutil.rmtree(part / name)
         shutil.copy(recorded / f"samples-{host}.jsonl", part / folders.SAMPLES)
-        shutil.copy(recorded / host / "clock.json", part / "clock.json")
+        for name in OWN:
+            shutil.copy(recorded / host / name, part / name)
         write(part / folders.SPEC, sent)
         placed = PlacedRecord(run="/r", payload="/payload/p", spec=sent, at="2026-11-25T22:28:00Z")
         write(federated.placed_part(results / host, "pt_ddp"), placed)
@@ -42,6 +45,14 @@ def test_good_parts_are_joined_to_a_pass_and_then_removed(results):
     assert federated.join(results, "pt_ddp", HOSTS).verdict == "PASS"
     assert read(results / "federations/pt_ddp/verdict.json", VerdictRecord).verdict == "PASS"
     assert not part(results, "").exists()
+
+
+def test_what_a_client_was_configured_with_is_its_own_hosts_word(results, recordings):
+    (part(results, "gpu-2") / "evidence/gpu-1.server.jsonl").write_text("of another host\n")
+    federated.join(results, "pt_ddp", HOSTS)
+    joined = results / "federations/pt_ddp/evidence/gpu-1.server.jsonl"
+    recorded = recordings / "federations/pt_ddp-3-sites/evidence/gpu-1.server.jsonl"
+    assert joined.read_text() == recorded.read_text()
 
 
 @pytest.mark.parametrize(

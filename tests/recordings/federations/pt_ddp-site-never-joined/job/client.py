@@ -48,7 +48,6 @@ def main() -> None:
         losses, samples, began = [], 0, time.perf_counter()
         ddp.train()
         for epoch in range(args.local_epoch):
-            time.sleep(args.local_epoch > 8)
             sampler.set_epoch(number * args.local_epoch + epoch)
             total = torch.zeros((), device=device)
             for images, labels in batches:
