@@ -59,7 +59,7 @@ LIES = (
         verdict="UNPROVEN",
     ),
     digits(
-        "aggregator_keeps_all_differences",
+        "keeps_all_differences",
         "global_model_is_the_mean",
         "?",
         *aggregator(AVERAGE),
@@ -70,7 +70,7 @@ LIES = (
         rounds=4,
     ),
     digits(
-        "rate_of_almost_nothing_at_the_server",
+        "server_rate_of_1e_4",
         "global_model_is_the_mean",
         "?",
         *aggregator(AVERAGE.replace("sum(", "1e-4 * sum(")),
@@ -79,7 +79,7 @@ LIES = (
         verdict="UNPROVEN",
     ),
     digits(
-        "a_site_that_skips_almost_all_batches",
+        "skips_most_batches",
         "trainers_print_no_failure",
         "?",
         Edit("client.py", "model.zero_grad()", LEFT_OUT),
