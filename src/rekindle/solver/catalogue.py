@@ -10,7 +10,7 @@ import msgspec
 
 from rekindle.gpus.models import version_key
 from rekindle.records import Record, decodable, decode
-from rekindle.records.plan import FRAMEWORKS, Framework
+from rekindle.records.plan import FRAMEWORKS, Framework, plain
 
 OF_ONE_TORCH = ("torch", "torchvision")
 """torch, and packages that are compiled for one torch."""
@@ -196,13 +196,13 @@ def builds(framework: Framework, nvflare: str | None = None) -> tuple[CatalogueB
     """Return the builds of ``framework``, newest first.
 
     Args:
-        framework: with its extension.
+        framework: with its extension, and the number of what jobs require beside its lock.
         nvflare: release in its lock; None for the usual one.
     """
     release = nvflare or rules().nvflare.version
-    base, plus, extension = framework.partition("+")
-    catalogued = _extended(base, extension, release) if plus else _builds(framework)
-    return tuple(msgspec.structs.replace(build, nvflare=release) for build in catalogued)
+    base, plus, extension = plain(framework).partition("+")
+    catalogued = _extended(base, extension, release) if plus else _builds(base)
+    return tuple(msgspec.structs.replace(build, framework=framework, nvflare=release) for build in catalogued)
 
 
 def _builds(framework: str) -> tuple[CatalogueBuild, ...]:
