@@ -8,6 +8,7 @@ from importlib.resources import files
 
 import msgspec
 
+from rekindle import locks
 from rekindle.gpus.models import version_key
 from rekindle.records import Record, decodable, decode
 from rekindle.records.plan import FRAMEWORKS, Framework, plain
@@ -74,7 +75,7 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
     @property
     def name(self) -> str:
         """The framework's usual name, with its extension."""
-        framework, plus, extension = self.framework.partition("+")
+        framework, plus, extension = plain(self.framework).partition("+")
         return f"{_NAMES[framework]}{plus}{extension}"
 
     @property
@@ -92,6 +93,10 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
         nvflare = [] if self.nvflare == rules().nvflare.version else [f"nvflare{self.nvflare}"]
         parts = [self.framework, *version, self.variant, *nvflare]
         return "-".join(parts) + f"-py{python.replace('.', '')}.txt"
+
+    def is_locked(self, python: str) -> bool:
+        """Whether there is a lock of it for ``python``, on which packages of jobs can be resolved."""
+        return plain(self.lock(python)) in locks.names()
 
 
 def beside_own_torch(build: CatalogueBuild) -> CatalogueBuild:

@@ -6,11 +6,9 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from rekindle import locks
 from rekindle.gpus.models import newest_python, version_key
 from rekindle.gpus.usable import none_usable, usable_gpus
 from rekindle.records import Complaint, HostRecord, PlannedEnvironment, Python, Reason
-from rekindle.records.plan import plain
 
 from . import axes
 from .catalogue import CatalogueBuild, beside_own_torch, builds, python_minor, rules
@@ -75,7 +73,7 @@ def _lender(request: Request, newest: CatalogueBuild) -> Python | Reason:
         message = f"{name} is pinned to {pin}, and is {newest.version} beside the host's own torch"
         return _fails("pin", message)
     rest = beside_own_torch(newest)
-    minors = [minor for minor in rules().locks.pythons if plain(rest.lock(minor)) in locks.names()]
+    minors = [minor for minor in rules().locks.pythons if rest.is_locked(minor)]
     needs: dict[str, Callable[[Python], bool]] = {}
     locked = f"torch in a Python from {minors[0]} to {minors[-1]}"
     needs[locked] = lambda python: python_minor(python.version) in minors
