@@ -2,15 +2,14 @@
 
 import os
 
+from msgspec.structs import replace
+
 from rekindle.driver.command import environment
 from rekindle.host.variables import path_from
+from rekindle.records import Example, RunSpec, read
 
 
 def test_a_jobs_folders_stand_after_the_environments_and_before_the_hosts(tmp_path, monkeypatch, recordings):
-    from msgspec.structs import replace
-
-    from rekindle.records import Example, RunSpec, read
-
     spec = read(next(recordings.rglob("spec.json")), RunSpec)
     given = {"PATH": "tools:/opt/x:$PATH", "PYTHONPATH": "src"}
     spec = replace(spec, job=replace(spec.job, example=Example(command=("job.py",), environ=given)))
