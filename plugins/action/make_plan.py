@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from rekindle import capsule, locks, records
 from rekindle.actions.base import Action, Failed
 from rekindle.capsule import wheelhouse
+from rekindle.capsule.packages import with_packages
 from rekindle.gpus.usable import usable_gpus
 from rekindle.host import files, folders
 from rekindle.host.places import JOBS
@@ -41,21 +42,22 @@ class ActionModule(Action):
             source = checkout.named(args["checkout"], args["nvflare"])
             source.require(every)
             removed = {job.name: str(lack) for job in every if (lack := source.lacks(job))}
-        needed = [job.environment for job in every if job.federated] + args["frameworks"]
+        needed = [job.packaged for job in every if job.federated] + args["frameworks"]
         needed += [environment_of(job, needed) for job in loaded]
         kept = Path(args["capsule"]) if args["capsule"] else None
-        pins = {**(capsule.pins(kept) if kept else {}), **args["pins"]}
+        of_capsule = capsule.pins(kept) if kept else {}
         plan = solve(
             host,
             list(dict.fromkeys(needed)),
             gpus_required=args["gpus_required"],
-            pins=pins,
+            pins={**of_capsule, **args["pins"]},
             system_site=args["system_site"],
             nvflare=args["nvflare"],
             jobs=[job.name for job in loaded],
             made=records.timestamp(),
             host_sha256=files.sha256(path),
         )
+        plan = with_packages(plan, host, every, path.parent, of_capsule)
         named = {**asked, **over_hosts}
         own = {job.name: str(file) for name, job in named.items() if (file := own_path(name))}
         plan = replace(

@@ -25,20 +25,19 @@ _LINE = re.compile(
 )
 
 
-def lock_text(name: str, sha256: str, capsule: Path | None) -> str:
-    """Return the lock ``name`` with that digest, from the capsule's folder or from our own locks.
+def lock_text(name: str, sha256: str, *places: Path) -> str:
+    """Return the lock ``name`` with that digest, from locks/ in one of the ``places`` or from our own locks.
 
     Raises:
-        RecordError: neither has it, or it has more than pins and their digests.
+        RecordError: none has it, or it has more than pins and their digests.
     """
-    kept = capsule / "locks" / name if capsule else None
-    if kept is not None and kept.is_file():
-        content = files.content(kept)
+    for kept in (place / folders.LOCKS / name for place in places):
+        content = files.content(kept) if kept.is_file() else b""
         if hashlib.sha256(content).hexdigest() == sha256:
             return _pins_alone(name, content)
     if locks.sha256(name) == sha256:
         return locks.text(name)
-    where = f"{capsule}/locks or rekindle/locks" if capsule else "rekindle/locks"
+    where = " or ".join([*(f"{place}/locks" for place in places), "rekindle/locks"])
     raise RecordError(f"No lock {name} with digest {sha256[:12]} is in {where}.", "run the plan stage again.")
 
 
@@ -72,17 +71,22 @@ def save(env: EnvRecord, folder: Path) -> None:
         RecordError: one of them was not sent from here.
     """
     texts = {built.lock: _sent_lock_text(built.lock, built.lock_sha256) for built in env.environments}
-    (folder / "locks").mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
-        (folder / "locks" / name).write_text(text, encoding="utf-8")
+        keep_lock(folder, name, text)
     records.write(folder / folders.ENV_RECORD, env)
+
+
+def keep_lock(folder: Path, name: str, text: str) -> None:
+    """Write a lock beside the records in ``folder``."""
+    (folder / folders.LOCKS).mkdir(parents=True, exist_ok=True)
+    (folder / folders.LOCKS / name).write_text(text, encoding="utf-8")
 
 
 def _sent_lock_text(name: str, sha256: str) -> str:
     """Return the lock ``name`` with that digest, from those that were sent from here and our own."""
     text = state.sent_lock(sha256)
     try:
-        return text or lock_text(name, sha256, None)
+        return text or lock_text(name, sha256)
     except RecordError:  # the host may have invented it
         raise RecordError(
             f"The lock {name} with digest {sha256[:12]} was never sent from here, and no capsule has it.",

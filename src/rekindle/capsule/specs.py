@@ -13,15 +13,15 @@ from .capsules import lock_text
 
 
 def environment_specs(
-    plan: PlanRecord, host: HostRecord, *, offline: bool = False, capsule: Path | None = None
+    plan: PlanRecord, host: HostRecord, *places: Path, offline: bool = False
 ) -> list[Specification]:
     """Return the driver's environment and each planned one.
 
     Args:
         plan: the builds.
         host: of the plan.
+        places: folders with locks: of the plan, and of the env.json that is rebuilt, if one is.
         offline: whether the host installs only from a wheelhouse.
-        capsule: folder of the env.json that is rebuilt, if one is.
 
     Raises:
         RecordError: the plan has no build, or one of its locks is missing.
@@ -51,7 +51,7 @@ def environment_specs(
             "python": build.python,
             "lock": build.lock,
             "lock_sha256": build.lock_sha256,
-            "lock_text": lock_text(build.lock, build.lock_sha256, capsule),
+            "lock_text": lock_text(build.lock, build.lock_sha256, *places),
             "system_site": build.system_site,
             "gpus": gpus if build.cuda else [],
             "local": local,
@@ -64,5 +64,5 @@ def environment_specs(
 
 def specs_in(folder: Path, capsule: str, *, offline: bool = False) -> tuple[HostRecord, list[Specification]]:
     """Return the host whose records are in ``folder``, and its `environment_specs` with any ``capsule``."""
-    plan, host, rebuilt = plan_in(folder), host_in(folder), Path(capsule).expanduser() if capsule else None
-    return host, environment_specs(plan, host, offline=offline, capsule=rebuilt)
+    host, rebuilt = host_in(folder), [Path(capsule).expanduser()] if capsule else []
+    return host, environment_specs(plan_in(folder), host, *rebuilt, folder, offline=offline)

@@ -20,6 +20,19 @@ _GLIBC = "2.17"
 """Of uv's oldest wheels for Linux."""
 
 
+def own_uv() -> Path:
+    """Return this machine's uv.
+
+    Raises:
+        RecordError: it has none.
+    """
+    try:
+        return Path(find_uv_bin())
+    except FileNotFoundError:
+        fix = "install it beside Ansible, in one environment with Rekindle."
+        raise RecordError("uv, which builds environments on hosts, is not installed here.", fix) from None
+
+
 def uv_for(architecture: str) -> Path:
     """Return a uv for Linux: this machine's own if it runs there, else the locked one, which is cached.
 
@@ -31,11 +44,7 @@ def uv_for(architecture: str) -> Path:
         BundleError: pip could not fetch it.
     """
     if (platform.system(), platform.machine()) == ("Linux", architecture):
-        try:
-            return Path(find_uv_bin())
-        except FileNotFoundError:
-            fix = "install it beside Ansible, in one environment with Rekindle."
-            raise RecordError("uv, which builds environments on hosts, is not installed here.", fix) from None
+        return own_uv()
     lock = (places.repository() / _LOCK).read_text(encoding="utf-8")
     digest = hashlib.sha256(lock.encode()).hexdigest()
     folder = state.folder("uv")

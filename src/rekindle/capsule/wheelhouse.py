@@ -84,7 +84,7 @@ def require_files(
     Raises:
         RecordError: it has fewer, or a lock is not as planned.
     """
-    for spec in environment_specs(plan, host, capsule=capsule):
+    for spec in environment_specs(plan, host, *([capsule] if capsule else []), home):
         wanted = len(pins(spec["lock_text"], host.os.architecture))
         have = len(list((wheelhouse / spec["lock_sha256"][:12]).glob("*")))
         if have < wanted:
@@ -99,7 +99,7 @@ def _targets(path: Path) -> list[Target]:
     plan, host = read(path, PlanRecord), host_in(path.parent)
     versions = {python.path: python.version for python in host.pythons}
     try:
-        specs = environment_specs(plan, host)
+        specs = environment_specs(plan, host, path.parent)
     except RecordError as error:
         raise RecordError(f"{path}: {error.message}", error.fix) from None
     return [

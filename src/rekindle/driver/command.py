@@ -69,25 +69,29 @@ def _of_federated(run_dir: Path, spec: RunSpec, example: Example, environ: dict[
     hook, data = run_dir / folders.HOOK, str(run_dir / folders.DATA)
     hook.mkdir(exist_ok=True)
     (hook / "sitecustomize.py").write_text(_HOOK, encoding="utf-8")
+    given = {name: value.replace("{data}", data) for name, value in example.environ.items()}
+    paths = {name: _folders(run_dir, name, given.get(name, "")) for name in ("PATH", "PYTHONPATH")}
     gpus = dict.fromkeys(gpu for site in spec.own_sites for gpu in site.gpus)
     return {
         "CUDA_VISIBLE_DEVICES": "" if spec.job.assigns_gpus else ",".join(gpus),
         # An index on a command line is nvidia-smi's.
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         "REKINDLE_DATA": data,
-        **{name: value.replace("{data}", data) for name, value in example.environ.items()},
-        "PATH": path_from(spec.python, environ),
+        **given,
+        "PATH": path_from(
+            spec.python, {"PATH": os.pathsep.join([*paths["PATH"], environ.get("PATH", os.defpath)])}
+        ),
         "PYTHONPATH": os.pathsep.join(
-            filter(None, [str(hook), *_paths(run_dir, example), environ.get("PYTHONPATH")])
+            filter(None, [str(hook), *paths["PYTHONPATH"], environ.get("PYTHONPATH")])
         ),
         "REKINDLE_WORKSPACE": str(run_dir / folders.JOB / folders.WORKSPACE),
     }
 
 
-def _paths(run_dir: Path, example: Example) -> list[str]:
-    """Return the folders that a job adds to Python's path; relative ones are of its code."""
-    added = example.environ.get("PYTHONPATH", "").split(os.pathsep)
-    return [str(run_dir / folders.JOB / path) for path in added if path]
+def _folders(run_dir: Path, name: str, value: str) -> list[str]:
+    """Return the folders that a job adds to the path of that ``name``; relative ones are of its code."""
+    rest = {"", f"${name}", f"${{{name}}}"}  # which is there in any case
+    return [str(run_dir / folders.JOB / path) for path in value.split(os.pathsep) if path not in rest]
 
 
 def _of_participant(spec: RunSpec, participant: Participant) -> dict[str, str]:

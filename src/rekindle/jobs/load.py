@@ -17,6 +17,7 @@ from rekindle.records.job import NAME, Variant
 from rekindle.records.misfits import misfits
 from rekindle.solver.catalogue import environments, rules
 
+from . import requirements
 from .placement import minor
 
 _CORRECT = "correct that field (see docs/jobs.md)."
@@ -24,12 +25,17 @@ _EXAMPLES = "examples"
 _ALL = f"{_EXAMPLES}/all"
 _OWN = (".yml", ".yaml")
 """Endings of a user's own job.yml, whose path is the job's name."""
-_RESERVED = (_EXAMPLES, folders.EARLIER, "locks", "retired")
+_RESERVED = (_EXAMPLES, folders.EARLIER, folders.LOCKS, "retired")
 """Names of other folders beside jobs'."""
 SIZES = {"sites": ("{sites}", "{names}"), "ranks_per_site": (), "rounds": ("{rounds}",), "limit_s": ()}
 """Fields of job.yml that an inventory may set, with what has one of to stand for them in a job's command."""
 _OF_RANKS = frozenset({events.DeviceEvent, events.FinalEvent, events.RoundEvent})
 """Evidence that ranks and job.py write by ``rekindle.trainer`` alone."""
+_INSTALLS = re.compile(
+    r"\b(?:pip3?|uv|conda|mamba)\b.*\b(?:install|uninstall|sync|add)\b|\b(?:ensurepip|easy_install)\b"
+)
+"""In the words of a command."""
+_INJECTS = re.compile(r"REKINDLE_|LD_|PYTHON(?:HOME|STARTUP)\Z")
 _TRAVELS_MB = 256
 """Of a user's folder, which every host gets."""
 
@@ -114,6 +120,8 @@ def _read(path: Path, **defaults: str) -> Job:
     try:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))
         given = {**defaults, **given} if isinstance(given, dict) else given
+        if isinstance(given, dict) and "requirements" in given:
+            given["requirements"] = requirements.listed(given["requirements"], path)
         if mistakes := [*misfits(given, Job), *_unprovable(given, path)]:
             raise RecordError("; ".join(mistakes))
         job = convert(given, Job)
@@ -121,6 +129,8 @@ def _read(path: Path, **defaults: str) -> Job:
         raise RecordError(
             f"{path} cannot be read: {error.strerror}.", "name a job.yml that is there in rekindle_jobs."
         ) from None
+    except requirements.RequirementsError:
+        raise
     except (RecordError, yaml.YAMLError, ValueError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
         raise RecordError(f"{path} is not a job: {reason}.", _CORRECT) from None
@@ -129,12 +139,35 @@ def _read(path: Path, **defaults: str) -> Job:
             f"{path} names the environment {job.environment!r}, and there is none.",
             f"name one of {', '.join(environments())}.",
         )
+    _require_locked(path, job)
     described = job.example.described if job.example else ()
     for mend in (mend for example in described for mend in example.mends or ()):
         if _escapes(mend.file):
             message = f"{path} mends {mend.file!r}, which is not in the folder of its code."
             raise RecordError(message, "write its path from there on.")
     return job
+
+
+def _require_locked(path: Path, job: Job) -> None:
+    """Require that a job changes neither its environment nor what processes of ours load."""
+    if job.example is None:
+        return
+    if job.image and job.requirements:
+        message = f"{path} has requirements and a container, whose image has its own packages."
+        raise RecordError(message, "remove one of them.")
+    earlier = (" ".join(words) for of in job.example.described for words in of.before or ())
+    for words in filter(_INSTALLS.search, earlier):
+        if not job.image:
+            raise RecordError(
+                f"{path} installs packages before it runs ({words}), which would change an environment that "
+                "jobs share.",
+                "list them as requirements: in it, and remove that step.",
+            )
+    for name in filter(_INJECTS.match, job.example.environ):
+        raise RecordError(
+            f"{path} sets {name} in environ, which decides what Rekindle's own processes load or do.",
+            "remove it; PATH and PYTHONPATH take folders of the job's own.",
+        )
 
 
 def _unprovable(given: Any, path: Path) -> Iterator[str]:
@@ -178,6 +211,9 @@ def _own(jobs: Path, path: Path) -> Job:
         message = f"{path} has {extra}, and its code lies beside it."
         raise RecordError(message, "remove that, or move the file there.")
     _travels(path, job.example)
+    if job.requirements is None and not job.image:
+        script = path.parent / job.example.command[0]
+        job = replace(job, requirements=requirements.beside([script.parent, path.parent]))
     return job
 
 

@@ -78,7 +78,7 @@ def prepare(  # noqa: PLR0913, PLR0917 - each is a part of what is prepared
         versions={**versions, **({} if federated else hardware(host, given))},
         tmpdir=tmpdir,
         cache=f"{host.root}/{folders.CACHE}",
-        silence_s=_silence_s(job, plan),
+        silence_s=_silence_s(job, plan, name),
         cross_device_ops=environment.probe.get("cross_device_ops"),
     )
 
@@ -96,9 +96,15 @@ def hardware(host: HostRecord, gpus: Collection[str | None]) -> dict[str, str]:
 
 
 def environment_of(job: Job, frameworks: Iterable[str]) -> str:
-    """Return which of the environments for ``frameworks`` a job runs in: any with torch, if it measures."""
-    with_torch = (framework for framework in frameworks if framework.partition("+")[0] in _WITH_TORCH)
-    return job.environment if job.federated else next(with_torch, job.environment)
+    """Return which of the environments for ``frameworks`` a job runs in.
+
+    One that measures runs in any with torch, others in their own; the plain one is left where its lock has
+    what they require.
+    """
+    names = tuple(frameworks)
+    with_torch = (name for name in names if name.partition("+")[0] in _WITH_TORCH)
+    own = job.packaged if job.packaged in names else job.environment
+    return own if job.federated else next(with_torch, own)
 
 
 def place(job: Job, host: HostRecord, plan: PlanRecord) -> tuple[Site, ...]:
@@ -135,8 +141,8 @@ def digest(spec: RunSpec, payload: str) -> str:
     return hashlib.sha256(msgspec.json.encode(what) + payload.encode()).hexdigest()[:12]
 
 
-def _silence_s(job: Job, plan: PlanRecord) -> int:
-    compiles = any(entry.first_compile for entry in plan.environments if entry.framework == job.environment)
+def _silence_s(job: Job, plan: PlanRecord, environment: str) -> int:
+    compiles = any(entry.first_compile for entry in plan.environments if entry.framework == environment)
     model = str(job.arguments.get("model_name_or_path", "/"))
     expected = compiles or not model.startswith("/")
     return max(job.silence_s, _PATIENCE_S) if expected else job.silence_s

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from .base import Few, Integer, Number, Record, Table, Text
-from .plan import Framework
+from .plan import Framework, packaged
 
 GpuShortage = Literal["share", "turns", "fewer", "unsupported"]
 """With fewer GPUs than the sites ask for together: sites share them at one time, or take turns on them round
@@ -118,6 +118,9 @@ class Job(Record, kw_only=True, frozen=True):
     code: Text | None = None
     """Job whose job.py, client.py and model.py this one runs, with its own arguments and proof."""
     environment: Framework
+    requirements: Few[Text] | None = None
+    """Packages that it imports and the environment's lock may lack, as pip has them, sorted; in job.yml also
+    the name of a file that lists them. None: those of a file beside its job.py, if it is a user's own."""
     container: Container | None = None
     sites: Ranks
     ranks_per_site: Ranks
@@ -138,6 +141,11 @@ class Job(Record, kw_only=True, frozen=True):
     arguments: Table[Text | Integer | Number | bool | Few[Text]] = {}
     """Options that job.py is called with: ``local_epoch: 2`` becomes ``--local_epoch 2``; true is a flag."""
     proof: Annotated[tuple[Claim, ...], Meta(min_length=1, max_length=1_000)]
+
+    @property
+    def packaged(self) -> Framework:
+        """Its environment with what it requires."""
+        return packaged(self.environment, self.requirements or ())
 
     @property
     def image(self) -> str | None:

@@ -1,5 +1,8 @@
 """``plan.json``: which build of each framework goes on a host and why, or which axis refuses."""
 
+import hashlib
+import re
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -7,8 +10,20 @@ from msgspec import Meta
 from .base import Few, FileName, Record, Table, Text, Timestamp
 
 FRAMEWORKS = ("torch", "lightning", "transformers", "tensorflow")
-Framework = Annotated[str, Meta(pattern=r"^[a-z]+(?:\+[a-z]+)?\Z", max_length=40)]
-"""Name of an environment: a framework, also with an extension of its lock (``torch+vision``)."""
+Framework = Annotated[str, Meta(pattern=r"^[a-z]+(?:\+[a-z]+)?(?:\+[0-9]{8})?\Z", max_length=40)]
+"""Name of an environment: a framework, also with an extension of its lock (``torch+vision``), and with
+the number of what jobs require beside it (`packaged`)."""
+
+
+def packaged(environment: Framework, requirements: Sequence[str]) -> Framework:
+    """Return the name of an environment with the packages that ``requirements`` list, in their order."""
+    digest = int(hashlib.sha256("\n".join(requirements).encode()).hexdigest(), 16)
+    return f"{environment}+{digest % 10**8:08d}" if requirements else environment
+
+
+def plain(name: str) -> str:
+    """Return the name of an environment or of its lock without what `packaged` added to it."""
+    return re.sub(r"\+[0-9]{8}(?=-|\Z)", "", name)
 
 
 class Reason(Record, kw_only=True, frozen=True):

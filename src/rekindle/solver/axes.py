@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple, get_args
 
-from rekindle import locks
 from rekindle.gpus.models import capability, newest_python, version_key
 from rekindle.gpus.usable import usable_gpus
 from rekindle.records import Gpu, HostRecord, Python, Reason
@@ -203,7 +202,7 @@ def nvflare(build: CatalogueBuild, host: HostRecord) -> Finding:
 def python_for(build: CatalogueBuild, host: HostRecord) -> Python | None:
     """Return the interpreter for the build: one outside of a virtual environment first, then the newest."""
     supported = set(rules().nvflare.releases[build.nvflare].pythons) & set(build.pythons)
-    allowed = {minor for minor in supported if build.lock(minor) in locks.names()}
+    allowed = {minor for minor in supported if build.is_locked(minor)}
     return newest_python(python for python in host.pythons if python_minor(python.version) in allowed)
 
 
@@ -223,7 +222,7 @@ def python(build: CatalogueBuild, host: HostRecord) -> Finding:
     if interpreter := python_for(build, host):
         brought = f", which the controller brings: {_has(host)}" if interpreter.archive else ""
         return True, f"{build.title} is locked for Python {interpreter.version}{brought}"
-    locked = [minor for minor in build.pythons if build.lock(minor) in locks.names()]
+    locked = [minor for minor in build.pythons if build.is_locked(minor)]
     return False, f"{build.title} is locked for Python {', '.join(locked) or 'none'}, {_has(host)}"
 
 

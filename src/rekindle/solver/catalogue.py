@@ -8,9 +8,10 @@ from importlib.resources import files
 
 import msgspec
 
+from rekindle import locks
 from rekindle.gpus.models import version_key
 from rekindle.records import Record, decodable, decode
-from rekindle.records.plan import FRAMEWORKS, Framework
+from rekindle.records.plan import FRAMEWORKS, Framework, plain
 
 OF_ONE_TORCH = ("torch", "torchvision")
 """torch, and packages that are compiled for one torch."""
@@ -74,7 +75,7 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
     @property
     def name(self) -> str:
         """The framework's usual name, with its extension."""
-        framework, plus, extension = self.framework.partition("+")
+        framework, plus, extension = plain(self.framework).partition("+")
         return f"{_NAMES[framework]}{plus}{extension}"
 
     @property
@@ -92,6 +93,10 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
         nvflare = [] if self.nvflare == rules().nvflare.version else [f"nvflare{self.nvflare}"]
         parts = [self.framework, *version, self.variant, *nvflare]
         return "-".join(parts) + f"-py{python.replace('.', '')}.txt"
+
+    def is_locked(self, python: str) -> bool:
+        """Whether there is a lock of it for ``python``, on which packages of jobs can be resolved."""
+        return plain(self.lock(python)) in locks.names()
 
 
 def beside_own_torch(build: CatalogueBuild) -> CatalogueBuild:
@@ -196,13 +201,13 @@ def builds(framework: Framework, nvflare: str | None = None) -> tuple[CatalogueB
     """Return the builds of ``framework``, newest first.
 
     Args:
-        framework: with its extension.
+        framework: with its extension, and the number of what jobs require beside its lock.
         nvflare: release in its lock; None for the usual one.
     """
     release = nvflare or rules().nvflare.version
-    base, plus, extension = framework.partition("+")
-    catalogued = _extended(base, extension, release) if plus else _builds(framework)
-    return tuple(msgspec.structs.replace(build, nvflare=release) for build in catalogued)
+    base, plus, extension = plain(framework).partition("+")
+    catalogued = _extended(base, extension, release) if plus else _builds(base)
+    return tuple(msgspec.structs.replace(build, framework=framework, nvflare=release) for build in catalogued)
 
 
 def _builds(framework: str) -> tuple[CatalogueBuild, ...]:

@@ -6,7 +6,6 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from rekindle import locks
 from rekindle.gpus.models import newest_python, version_key
 from rekindle.gpus.usable import none_usable, usable_gpus
 from rekindle.records import Complaint, HostRecord, PlannedEnvironment, Python, Reason
@@ -73,9 +72,8 @@ def _lender(request: Request, newest: CatalogueBuild) -> Python | Reason:
     if newest.torch and pin not in {None, newest.version}:
         message = f"{name} is pinned to {pin}, and is {newest.version} beside the host's own torch"
         return _fails("pin", message)
-    minors = [
-        minor for minor in rules().locks.pythons if beside_own_torch(newest).lock(minor) in locks.names()
-    ]
+    rest = beside_own_torch(newest)
+    minors = [minor for minor in rules().locks.pythons if rest.is_locked(minor)]
     needs: dict[str, Callable[[Python], bool]] = {}
     locked = f"torch in a Python from {minors[0]} to {minors[-1]}"
     needs[locked] = lambda python: python_minor(python.version) in minors

@@ -49,7 +49,7 @@ def _plan(host, kept, framework="torch", **changes):
 
 def test_the_capsule_s_own_lock_is_installed(host, kept):
     plan = _plan(host, kept)
-    spec = environment_specs(plan, host, capsule=kept)[1]
+    spec = environment_specs(plan, host, kept)[1]
     assert spec["lock_text"] == OLD_LOCK
     assert spec["lock_sha256"] == hashlib.sha256(OLD_LOCK.encode()).hexdigest()
     assert plan.environments[0].build.python_version == "3.12.3"
@@ -94,7 +94,7 @@ def test_a_lock_that_is_altered_or_gone_and_a_folder_that_is_no_capsule_are_name
     for spoil in spoils:
         spoil()
         with pytest.raises(RecordError) as error:
-            environment_specs(plan, host, capsule=kept)
+            environment_specs(plan, host, kept)
         lines.append(str(error.value))
     with pytest.raises(RecordError) as error:
         capsule.pins(tmp_path / "none")
@@ -123,14 +123,14 @@ def test_a_lock_is_pins_and_their_digests_or_it_is_refused(kept, host, text):
     (kept / "env.json").write_text(json.dumps(env))
     (kept / "locks" / env["environments"][0]["lock"]).write_bytes(text.encode())
     with pytest.raises(RecordError, match=r"torch-system-py312\.txt has the line .* Fix: ") as error:
-        environment_specs(_plan(host, kept), host, capsule=kept)
+        environment_specs(_plan(host, kept), host, kept)
     assert "\n" not in str(error.value)
 
 
 def test_our_own_locks_are_pins_and_their_digests():
     for name in locks.names():
         assert capsule.capsules._pins_alone(name, locks.text(name).encode()) == locks.text(name)
-        assert capsule.lock_text(name, locks.sha256(name), None) == locks.text(name)
+        assert capsule.lock_text(name, locks.sha256(name)) == locks.text(name)
 
 
 def test_a_capsule_is_of_locks_that_were_sent_alone(tmp_path, kept):
@@ -149,7 +149,7 @@ def test_a_capsule_is_of_locks_that_were_sent_alone(tmp_path, kept):
 def test_on_a_cluster_an_environment_is_the_same_on_whichever_node(host, kept, disk):
     slurm = Slurm(partition="gpu", nodes=2, gpus_per_node=2, time="01:00:00", local_disk=disk)
     login = msgspec.structs.replace(host, slurm=slurm)
-    driver, torch = environment_specs(_plan(host, kept), login, capsule=kept)
+    driver, torch = environment_specs(_plan(host, kept), login, kept)
     assert torch["gpus"] == ["0", "1"]
     assert (driver["local"], driver["gpus"]) == ("", [])
     assert torch["local"] == (str(folders.on_disk(disk, Path(host.root))) if disk else "")

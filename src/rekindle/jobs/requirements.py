@@ -1,0 +1,91 @@
+"""What a job requires: as its job.yml lists it, or a file of packages beside its code."""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import tomllib
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from rekindle.records import RecordError
+
+
+class RequirementsError(RecordError):
+    """What a job requires cannot be read, or is no package of an index."""
+
+
+_FILES = ("requirements.txt", "pyproject.toml")
+"""That are found by themselves, the first that is there."""
+_DEEPEST = 5
+
+
+def beside(places: Iterable[Path]) -> tuple[str, ...]:
+    """Return what the first file of packages in ``places`` lists; nothing if there is none.
+
+    Raises:
+        RequirementsError: it cannot be read, or lists something else than packages of an index.
+    """
+    files = (place / name for place in places for name in _FILES)
+    found = next((path for path in files if path.is_file()), None)
+    return _in_file(found) if found else ()
+
+
+def listed(given: object, path: Path) -> tuple[str, ...]:
+    """Return what ``requirements`` of the job.yml at ``path`` lists, itself or in a file that it names."""
+    return _in_file(path.parent / given) if isinstance(given, str) else _normal(given, path)
+
+
+def _in_file(path: Path) -> tuple[str, ...]:
+    """Return what a requirements.txt, or the [project] of a pyproject.toml, lists; errors as in `beside`."""
+    try:
+        if path.suffix == ".toml":
+            lines = tomllib.loads(path.read_text(encoding="utf-8")).get("project", {}).get("dependencies", [])
+        else:
+            lines = list(_lines(path, _DEEPEST))
+    except (OSError, ValueError, AttributeError) as error:
+        reason = (isinstance(error, OSError) and error.strerror) or " ".join(str(error).split())
+        fix = "correct it, or list the packages as requirements: in job.yml."
+        raise RequirementsError(f"{path} cannot be read: {reason.rstrip('.')}.", fix) from None
+    return _normal(lines, path)
+
+
+def _normal(lines: object, path: Path) -> tuple[str, ...]:
+    """Return packages as pip lists them, in one spelling, sorted.
+
+    Args:
+        lines: as a file has them.
+        path: of the file, for messages.
+
+    Raises:
+        RequirementsError: one is no package of an index.
+    """
+    if not isinstance(lines, list):
+        raise RequirementsError(
+            f"{path} has requirements that are no list.", "write them as [monai==1.5.1, timm]."
+        )
+    found = set()
+    for line in lines:
+        try:
+            requirement = Requirement(str(line))
+            if requirement.url:
+                raise InvalidRequirement
+        except InvalidRequirement:
+            raise RequirementsError(
+                f"{path} requires {str(line)[:200]!r}, which is no package of an index by its name.",
+                "write it as name==version, or requirements: [] in job.yml to go without any.",
+            ) from None
+        requirement.name = canonicalize_name(requirement.name)
+        found.add(str(requirement))
+    return tuple(sorted(found))
+
+
+def _lines(path: Path, depth: int) -> Iterator[str]:
+    """Yield the lines of a requirements.txt, and of the files that it includes."""
+    text = path.read_text(encoding="utf-8-sig").replace("\\\n", " ")
+    for line in (re.sub(r"(^|\s)#.*", "", line).strip() for line in text.splitlines()):
+        included = re.match(r"(?:-r|--requirement)[\s=]*(?P<name>\S.*)", line)
+        if included and depth:
+            yield from _lines(path.parent / included["name"], depth - 1)
+        elif line:
+            yield line

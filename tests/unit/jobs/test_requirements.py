@@ -1,0 +1,87 @@
+"""What a job requires: of its job.yml or a file beside it, in one spelling, or one sentence."""
+
+import pytest
+from plays import REPOSITORY
+
+from rekindle.jobs import environment_of, load_job
+from rekindle.records import RecordError
+
+JOBS = REPOSITORY / "flare_jobs"
+DIGITS = REPOSITORY / "tests" / "honest" / "jobs" / "digits" / "job.yml"
+CONTAINER = '  container: {image: "a:1"}\n'
+PIP = "  before: [[-m, pip, install, monai]]\n"
+
+
+@pytest.fixture
+def job(tmp_path):
+    """Return what writes a job with lines in its job.yml and files beside it, and loads it."""
+
+    def load(lines="", example="", **files):
+        folder = tmp_path / "mine"
+        folder.mkdir(exist_ok=True)
+        (folder / "job.py").write_text("print()")
+        for name, text in files.items():
+            (folder / name.replace("_", ".")).write_text(text)
+        text = DIGITS.read_text().replace("sites: 2\n", f"{lines}sites: 2\n")
+        (folder / "job.yml").write_text(text.replace("example:\n", f"example:\n{example}"))
+        return load_job(JOBS, str(folder / "job.yml"))
+
+    return load
+
+
+TOML = '[project]\nname = "x"\ndependencies = ["monai==1.5.1"]\n'
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({}, ()),
+        ({"lines": "requirements: [timm, MONAI == 1.5.1]\n"}, ("monai==1.5.1", "timm")),
+        ({"lines": "requirements: [timm]\n", "requirements_txt": "einops"}, ("timm",)),
+        ({"lines": "requirements: []\n", "requirements_txt": "einops"}, ()),
+        ({"lines": "requirements: more.txt\n", "more_txt": "# a\ntimm # b\n\n"}, ("timm",)),
+        ({"requirements_txt": "-r more.txt\ntimm\n", "more_txt": "einops\\\n>=0.7"}, ("einops>=0.7", "timm")),
+        ({"pyproject_toml": TOML}, ("monai==1.5.1",)),
+        ({"pyproject_toml": TOML, "requirements_txt": "timm"}, ("timm",)),
+        ({"requirements_txt": "timm", "example": CONTAINER}, ()),
+    ],
+)
+def test_what_a_job_requires_is_found_where_it_stands(job, given, wanted):
+    assert (job(**given).requirements or ()) == wanted
+
+
+def test_the_same_set_has_one_environment_and_none_the_plain_one(job):
+    first = job("requirements: [timm, MONAI == 1.5.1]\n")
+    second = job("requirements: [monai==1.5.1, timm]\n")
+    assert first.packaged == second.packaged != "torch"
+    assert environment_of(first, ["torch", first.packaged]) == first.packaged
+    assert environment_of(first, ["torch"]) == "torch"
+    assert job("requirements: []\n").packaged == "torch"
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"requirements_txt": "-e .\n"}, "requires '-e .', which is no package of an index by its name"),
+        ({"lines": "requirements: ['x @ https://a/x.whl']\n"}, "which is no package of an index"),
+        ({"lines": "requirements: {monai: 1}\n"}, "has requirements that are no list"),
+        ({"lines": "requirements: none.txt\n"}, "none.txt cannot be read: No such file"),
+        ({"pyproject_toml": "[project"}, "pyproject.toml cannot be read: "),
+        ({"lines": "requirements: [timm]\n", "example": CONTAINER}, "has requirements and a container"),
+        ({"example": PIP}, "list them as requirements: in it"),
+        ({"example": "  before: [[-m, ensurepip]]\n"}, "list them as requirements: in it"),
+        ({"example": "  environ: {LD_PRELOAD: a.so}\n"}, "sets LD_PRELOAD in environ"),
+        ({"example": "  environ: {REKINDLE_NONCE: a}\n"}, "sets REKINDLE_NONCE in environ"),
+        ({"example": "  environ: {PYTHONHOME: a}\n"}, "sets PYTHONHOME in environ"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(job, given, says):
+    with pytest.raises(RecordError) as error:
+        job(**given)
+    assert says in str(error.value)
+    assert " Fix: " in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_container_s_own_packages_may_be_installed(job):
+    assert job(example=CONTAINER + PIP).image == "a:1"
