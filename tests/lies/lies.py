@@ -61,7 +61,7 @@ LIES = (
     digits(
         "keeps_all_differences",
         "global_model_is_the_mean",
-        "?",
+        "with the differences of all rounds so far",
         *aggregator(AVERAGE),
         Edit("aggregator.py", "self.got = []", "self.got = getattr(self, 'got', [])", True),
         client("    params = ", DIFFERENCES),
@@ -72,7 +72,7 @@ LIES = (
     digits(
         "server_rate_of_1e_4",
         "global_model_is_the_mean",
-        "?",
+        "a step of 0.0001 times the mean change",
         *aggregator(AVERAGE.replace("sum(", "1e-4 * sum(")),
         client("    params = ", DIFFERENCES),
         client("flare.FLModel(", SENT),
@@ -80,9 +80,10 @@ LIES = (
     ),
     digits(
         "skips_most_batches",
-        "trainers_print_no_failure",
-        "?",
+        "every_site_trained",
+        "it may have left data out",
         Edit("client.py", "model.zero_grad()", LEFT_OUT),
+        client("    meta = ", 'meta = {"NUM_STEPS_CURRENT_ROUND": 2 * (len(x) // 32)}'),
         verdict="UNPROVEN",
     ),
     digits(

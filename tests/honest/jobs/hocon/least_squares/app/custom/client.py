@@ -1,7 +1,7 @@
 """One site, which fits a plane to points of its own."""
 
-import nvflare.client as flare
 import numpy as np
+import nvflare.client as flare
 
 flare.init()
 x = np.random.default_rng(sum(map(ord, flare.get_site_name()))).normal(size=(500, 3))
