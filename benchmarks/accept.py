@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Seconds that acceptance takes of a host, by number of GPUs.
 
     python benchmarks/accept.py           # any Python with torch, on a host with GPUs; nothing else needs it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often the doctor is right on field logs at first sight, by how much doubt it bears, and by what signs.
 
     python benchmarks/doctor.py           # the controller's Python, in a checkout with its history

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times building the three CPU environments beside `python -m venv` and pip, with the same pins.
 
     .venv/bin/python benchmarks/environments.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rounds of a federation over TLS beside NVFlare's simulator on this machine, and the way to the first one.
 
     .venv/bin/python benchmarks/federation.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a further site of a federation costs the controller, beside a ping of it, in one run.
 
     .venv/bin/python benchmarks/federation_controller.py        # as root; see CONTRIBUTING.md, "Test hosts"

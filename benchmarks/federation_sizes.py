@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Seconds that a round's transfers take in a large federation, on paper, as Rekindle predicts them.
 
     .venv/bin/python benchmarks/federation_sizes.py

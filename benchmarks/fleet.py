@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times a fleet beside `ansible -m ping`: preflight and plan, and a complete site.yml with nothing to do.
 
     .venv/bin/python benchmarks/fleet.py        # as root; see CONTRIBUTING.md, "Test hosts"

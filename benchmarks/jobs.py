@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training inside NVFlare beside the same training by itself, and over 1, 2, 4 and 8 GPUs, in one run.
 
     .venv/bin/python benchmarks/jobs.py torch=PYTHON transformers=PYTHON tensorflow=PYTHON

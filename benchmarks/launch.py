@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples a second of DistributedDataParallel by each way to launch a site's ranks, side by side.
 
 launch.py [--ranks N] [--rounds N]

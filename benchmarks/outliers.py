@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulates fleets with the spread of real H200s: slow GPUs that are found, and healthy ones that are blamed.
 
     .venv/bin/python benchmarks/outliers.py           # about 15 minutes on one core

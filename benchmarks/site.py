@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times `make site` cold and site.yml again, beside the bare job.py: what Rekindle costs on top of NVFlare.
 
     .venv/bin/python benchmarks/site.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts the cost of a run over 1 to 64 nodes of a SLURM allocation: steps, samples, files, driver's time.
 
     .venv/bin/python benchmarks/slurm_nodes.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far figures of acceptance lie apart between runs on the same hosts.
 
     .venv/bin/python benchmarks/spread.py results/RUN…

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Peak host memory of NVFlare's server and clients with tensors streamed, beside the same job without.
 
     .venv/bin/python benchmarks/tensor_stream.py HOST_FOLDER

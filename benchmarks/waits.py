@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a short run's time outside training can be saved: pt_ddp as it is, beside itself without what we cut.
 
     .venv/bin/python benchmarks/waits.py PYTHON

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write the hash-pinned locks under requirements/ for every Python and platform of a controller.
 
     uv must be on PATH; python -m rekindle.environments.indexes runs this with pip's indexes

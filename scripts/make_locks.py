@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write the locks under src/rekindle/locks from the catalogue of builds.
 
     uv must be on PATH; python -m rekindle.environments.indexes runs this with pip's indexes

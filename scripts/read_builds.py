@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read the facts of the builds again, and write them to the catalogue.
 
     uv must be on PATH; python -m rekindle.environments.indexes runs this with pip's indexes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write which GPU a PCI device id is, and the first driver that knows it, to src/rekindle/gpus/devices.json.
 
     read_gpus.py OPEN_GPU_KERNEL_MODULES PCIIDS

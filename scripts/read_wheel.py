@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The GPUs that a framework's wheel was compiled for, from the wheel itself."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run tf_mirrored as it seems to deadlock, and as it passes; print both verdicts and durations.
 
     .venv/bin/python scripts/reproduce_tf.py HOST_FOLDER

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Resolves requirements by uv, with the name, digest and size of every file."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs one job on this machine by its driver, for scripts, benchmarks and tests."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rewrite docs/evidence/: the recorded runs in short form, judged again from their files.
 
 .venv/bin/python scripts/write_evidence.py

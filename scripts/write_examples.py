@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write docs/examples.md, the board of runs of NVFlare's own examples.
 
 write_examples.py RESULTS…

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rewrite docs/faults.md from results/faults.json, which `make faults` leaves.
 
 .venv/bin/python scripts/write_faults.py

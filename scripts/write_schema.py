@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write docs/results.schema.json, the JSON schema of results.json, from its records.
 
 .venv/bin/python scripts/write_schema.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write docs/settings.md and the README of each role from the roles' argument specifications.
 
 .venv/bin/python scripts/write_settings.py

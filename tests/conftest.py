@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """This machine as a host, for all tests that run jobs on it; and which tests go together."""
 
 import os

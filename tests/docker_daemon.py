@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Docker for real: a daemon with folders of its own, asked by a command of its own; see `podman`."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stand-in for Docker's command, for what Docker alone prints; it runs no container (`podman` does)."""
 
 import hashlib

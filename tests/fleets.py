@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fleets as acceptance sees them, with the spread that real H200s have, and edits that break one host."""
 
 from collections.abc import Callable, Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Python with a thread that is called as gloo's are, and has something to do as the process ends."""
 
 _BUSY = """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Edits of the digits job into kinds of NVFlare's that tests run honest and broken."""
 
 from own_jobs import Edit, client

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stands for a secret in the tests, and where it turns up."""
 
 import gzip

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A user's own jobs, run by the driver on this machine and judged: honest ones, and those that lie."""
 
 import shutil

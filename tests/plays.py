@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Playbooks of the repository, run as a user runs them."""
 
 import os

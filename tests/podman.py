@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Podman for real: a command with a store of its own, images made from folders, and a registry of files."""
 
 import http.server

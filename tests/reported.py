@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What tests report as they end, for a table of all of them; it comes from pytest-xdist's workers too."""
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What pyenv leaves on a PATH: a shim for each Python that any of its versions has, also with none chosen."""
 
 NAMES = ("python", "python3", *(f"python3.{minor}" for minor in range(6, 16)))

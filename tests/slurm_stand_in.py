@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stand-in for SLURM's commands: steps whose tasks run here, each told that it is on another node."""
 
 import stat

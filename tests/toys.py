@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job that is a few lines of Python, started by the driver as on a host; what tests wait for in its run."""
 
 import os

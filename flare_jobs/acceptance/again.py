@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Look again at what is worse than it should be, as what crosses PCIe depends on who else uses it."""
 
 from __future__ import annotations

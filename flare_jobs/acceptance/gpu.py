@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What each GPU does by itself: products, copies, its memory, and products without a pause for minutes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measure the GPUs of this host, and the host, into evidence/acceptance.jsonl.
 
 job.py --client_ids site-1 --gpu [UUID,UUID…] --num_rounds 1 [--minutes=N]

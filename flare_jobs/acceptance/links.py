@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What GPUs do together: copies between each two, and collective operations of all."""
 
 from __future__ import annotations

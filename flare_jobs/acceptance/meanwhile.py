@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the GPUs are like while they are measured: clocks, power, temperature, and why they are slowed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What nvidia-smi reports of NVLink: which lanes are up, and their error counters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which of the host's InfiniBand ports are down, by the kernel."""
 
 from __future__ import annotations

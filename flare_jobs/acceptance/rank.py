@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One process for one GPU among those that measure: how they meet, and how each takes the time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one process for each GPU measures: ranks.py FOLDER MINUTES [NAME…], with RANK and WORLD_SIZE.
 
 With names, only the parts that measure these. All at once, except those marked alone; each writes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What nvidia-smi reports of the GPUs, before and after."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How fast the host's disks are, past the page cache, and what shared memory it has."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rank of one site: Lightning's Trainer with DDP, patched by nvflare.client.lightning."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The federated job: FedAvg through NVFlare's Recipe API in its simulator, then a look at the result."""
 
 from __future__ import annotations

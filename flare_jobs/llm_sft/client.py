@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rank of one site: transformers' Trainer on the site's own instructions."""
 
 from __future__ import annotations

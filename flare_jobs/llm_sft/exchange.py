@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What NVFlare's server and clients import: the exchanged weights, and complete tensors for filters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Instructions to learn from: JSON lines with prompt and completion, of the user's or generated."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The federated job: FedAvg over a causal language model (SFT) or its adapters (PEFT)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MLflow at a client itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The causal language model, its tokenizer and what of it the sites exchange."""
 
 from __future__ import annotations

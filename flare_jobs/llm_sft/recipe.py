@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """FedAvg with the messages that the options ask for: their format, quantised, streamed."""
 
 from __future__ import annotations

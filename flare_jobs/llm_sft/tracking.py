@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Experiment tracking: what each tracker needs in the recipe."""
 
 from __future__ import annotations

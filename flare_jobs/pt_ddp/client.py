@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rank of one site: DistributedDataParallel on this site's share of the data."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The network and its data: scikit-learn's digits, generated images, or CIFAR-10 where it can be reached."""
 
 from __future__ import annotations

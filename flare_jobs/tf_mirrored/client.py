@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One site, or a node of one: one process, which mirrors the model on all GPUs that it was given."""
 
 from __future__ import annotations

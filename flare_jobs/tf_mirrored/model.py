@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The network and its data: scikit-learn's digits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What holds of a host after every role."""
 
 import re

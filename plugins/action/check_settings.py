@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Action ``check_settings``: refuses settings that nobody reads or that cannot work; writes lease.json."""
 
 from datetime import datetime, timezone

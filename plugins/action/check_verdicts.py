@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Action ``check_verdicts``: fails unless every required job of the host has a PASS on the controller.
 
 Under check, it fails unless every one could run there, within the lease.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Action ``collect_facts``: writes a host's host.json, in one round trip and without Python there."""
 
 from pathlib import Path

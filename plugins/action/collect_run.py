@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Action ``collect_run``: fetches a run's folder as one archive, and judges and seals it here."""
 
 import secrets

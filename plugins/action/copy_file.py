@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Action ``copy_file``: ansible.builtin.copy with a time limit."""
 
 from ansible.plugins.action.copy import ActionModule as Copy

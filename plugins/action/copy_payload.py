@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Action ``copy_payload``: sends Rekindle's own code and the jobs to the host in one file."""
 
 import shlex

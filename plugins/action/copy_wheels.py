@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Action ``copy_wheels``: sends the locked wheels of each environment that a host has not built yet."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Action ``evaluate_acceptance``: fails if acceptance leaves no GPU for jobs."""
 
 from pathlib import Path

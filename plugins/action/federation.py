@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Action ``federation``: what a federation is on its hosts; it stays up for its users' jobs, and is ended."""
 
 import json

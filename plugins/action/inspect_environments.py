@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Action ``inspect_environments``: which planned environments a host has; nothing is changed there."""
 
 import json

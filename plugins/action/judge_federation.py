@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Action ``judge_federation``: joins, judges and seals what the hosts of a federation have of a job."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Action ``make_plan``: turns the host's host.json into its plan.json."""
 
 from datetime import datetime, timezone

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Action ``place_job``: the spec of a job's run on the host, or the verdict that it cannot run there."""
 
 import json

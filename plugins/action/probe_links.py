@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Action ``probe_links``: has a site try its way to the federation's server, where a listener waits."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Action ``provide_images``: loads or pulls the container images of a host's jobs, and writes images.json."""
 
 import re

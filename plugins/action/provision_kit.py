@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Action ``provision_kit``: a host's certificate in a federation, made by NVFlare's provisioning."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Action ``retire``: takes a last copy of a host's results, then removes Rekindle from the host."""
 
 import shlex

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Action ``run_detached``: starts work that outlives its session on the host, and shows its progress."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Action ``save_environments``: writes env.json and its locks on the controller, enough to rebuild them."""
 
 from pathlib import Path

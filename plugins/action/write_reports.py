@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Action ``write_reports``: writes the reports of a results folder; fails unless everything in it passed."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Callback ``rekindle``: names the results folder, notes which host left where, and ends with the table."""
 
 import atexit

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lookup ``preflight_found``: Python and root of a host, by its host.json, or before there is one."""
 
 from pathlib import Path

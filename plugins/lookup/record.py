@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lookup ``record``: reads a record from the results folder, or fails with one sentence."""
 
 from pathlib import Path

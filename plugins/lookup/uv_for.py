@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lookup ``uv_for``: a uv that runs on hosts of an architecture."""
 
 from typing import Any

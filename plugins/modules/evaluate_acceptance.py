@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Documentation of the action ``evaluate_acceptance``, which runs on the controller."""
 
 DOCUMENTATION = """

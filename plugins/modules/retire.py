@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Module ``retire``: on the host, packs what is worth keeping of Rekindle, or removes all of it."""
 
 from pathlib import Path

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rekindle: a leased GPU host back to a working, proven NVIDIA FLARE environment."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs with nothing wrong in them, some of which look as if there were: none may be anything but a PASS."""
 
 import shutil

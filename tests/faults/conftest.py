@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the chosen faults, several at a time, and prints the table of what came of each."""
 
 import json

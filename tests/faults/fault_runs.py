@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One fault: injected into a run of its own through the driver, and what came of it."""
 
 import re

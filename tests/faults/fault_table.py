@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of faults: what was injected, what came of it, and the figures of all together."""
 
 import json

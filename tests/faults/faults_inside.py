@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults in the job's own code: each is an edit of a copy of the job."""
 
 import socket

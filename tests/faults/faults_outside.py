@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults from outside: a process of a run is killed, stopped or told to end while a trainer works."""
 
 from signal import SIGKILL as KILL

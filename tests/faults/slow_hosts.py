@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slow hosts: a run in a cgroup of its own, with a quota of a core's time or among busy processes."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every fault has its verdict, never PASS, and its cause is named; no clean run is anything but a PASS."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fingerprints of weights, in the environment that trains them."""
 
 import pytest

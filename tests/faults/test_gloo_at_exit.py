@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trainers with gloo wait as they end, in torch's environment: ours, and those of an example."""
 
 import subprocess

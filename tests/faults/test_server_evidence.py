@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is recorded at NVFlare's server of a run, and that it changes nothing in the run."""
 
 from concurrent.futures import ThreadPoolExecutor

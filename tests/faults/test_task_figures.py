@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What our component at the server tells of a result, in an environment that it runs in."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Products of the acceptance stage, held against those of other GPUs, by processes that stand for GPUs."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Honest jobs of users that look odd: each passes."""
 
 import pytest

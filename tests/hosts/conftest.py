@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A lab for all tests of this folder, and site.yml on two of its hosts; both made once."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A federation in the lab: a server and three sites, and a play in whose job something happens."""
 
 import os

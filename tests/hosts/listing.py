@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything that is on a host's disk, to be compared with what is there later."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs on the SLURM cluster of the lab: what they ask for, and what is done to them."""
 
 import json

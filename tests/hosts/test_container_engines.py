@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The driver with a job in a real container, by Podman or Docker: what it sees of it, and what ends it."""
 
 import json

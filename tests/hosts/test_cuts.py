@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """site.yml cut off at each of its stages and run again: the same end as where nothing happened.
 
 Two hosts go their way at once, from a bare host to the end: the one is cut off until its environments are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """federate.yml over SSH: from bare hosts to a proven federation, and one that stays up."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What can happen to the processes of a federation during a job."""
 
 import pytest

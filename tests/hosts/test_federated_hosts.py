@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What can happen to hosts and links of a federation: before anything starts, and during a job."""
 
 import json

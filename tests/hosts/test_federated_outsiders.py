@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who does not get into a federation: a stranger in mid-run, a user without the right, a site as a user."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The end of a federation whose hosts went through all that the other tests of it do, which come before."""
 
 from federations import HOSTS, root

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """federate.yml with a login node as a site: from bare hosts to a proof, a job that is cancelled, its end."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one host of a fleet does to the others."""
 
 import time

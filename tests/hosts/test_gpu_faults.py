@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Preflight on hosts whose nvidia-smi has a fault each, replayed from a host with two H200s."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lab itself: boots, leaves nothing behind, and refuses where it cannot be.
 
 Power cuts, reboots and cables are in test_cuts.py, and host keys in test_safety_over_ssh.py.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lease ends: in the middle of a run, by a power cut, and in order, by retire.yml. On the second host."""
 
 import json

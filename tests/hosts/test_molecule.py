@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Molecule's scenarios, as `make molecule` runs them."""
 
 import os

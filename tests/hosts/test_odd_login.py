@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host whose logins have pyenv's broken shims first on PATH, and a HOME that is not passwd's."""
 
 import json

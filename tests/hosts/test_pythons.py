@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hosts whose own Pythons do not fit: 3.14, 3.13 or 3.6 alone, or none. The controller brings one."""
 
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host that is not what it seems, over SSH: another's key, and lies about what it packed."""
 
 import json

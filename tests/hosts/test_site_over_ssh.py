@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """site.yml over SSH: two hosts, and two of which one is broken."""
 
 import json

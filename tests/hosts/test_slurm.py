@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """site.yml on the login node of a SLURM cluster: what it runs on two nodes and on one, and what it leaves."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes wrong on a SLURM cluster: the verdict and its cause, or the refusal."""
 
 import json

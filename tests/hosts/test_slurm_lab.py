@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The SLURM cluster that the lab boots: two nodes that work together, and its end.
 
 test_slurm.py and test_slurm_faults.py need its ways to fail, and show that they work.

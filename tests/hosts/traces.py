@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What there is of a lab on this machine."""
 
 from pathlib import Path

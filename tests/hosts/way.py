@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host that has site.yml run on it over and over, and what cuts it off."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real hosts on this machine, without a container engine: `python -m lab` and its modules.
 
 Each has a root file system, a network namespace and an address of its own, systemd as process 1, and sshd.

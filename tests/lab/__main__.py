@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python -m lab up|slurm|wheels|gpus|ssh|down``: see ``make lab-up`` and ``make slurm-up``."""
 
 import argparse

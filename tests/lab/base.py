@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The root file system that all hosts share as their lower layer: what a minimal lease has."""
 
 import hashlib

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The clock of a lab's host, SECONDS ahead of the kernel's, for every program there that is linked dynamically. */
 
 #define _GNU_SOURCE

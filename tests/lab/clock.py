@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The clock of one host: all hosts have the kernel's, and clock.c comes between it and a host's programs.
 
 libfaketime 0.9.10 is no use here: Python's sleep hangs with it, and sshd's sandbox kills it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stand-in nvidia-smi on a host, which replays what a host with two H200s said, or a variant of it."""
 
 import shutil

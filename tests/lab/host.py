@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One host: an overlay over the base, a network namespace, and systemd as process 1 in a cgroup of its own.
 
 Whether it runs is what the kernel says of its cgroup, so there is no pid to be wrong about. Beside the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A lab: hosts with one key, one ssh_config and one inventory."""
 
 import json

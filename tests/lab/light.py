@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A light host, of which many fit on a machine: sshd in namespaces of its own, and no systemd.
 
 As it starts, what its /etc/fstab names is mounted, from this machine, and its /etc/rc.local runs, if any.

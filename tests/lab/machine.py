@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What this machine needs so that a lab can be on it."""
 
 import fcntl

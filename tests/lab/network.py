@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One bridge a lab, and a namespace with one link to it for each of its hosts."""
 
 import subprocess

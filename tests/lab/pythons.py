@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stand-in for python-build-standalone's archives: this machine's own Python."""
 
 import hashlib

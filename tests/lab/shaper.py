@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A link with a rate and a delay, as a relay of TCP between two addresses; for kernels without netem.
 
 ``python -m lab.shaper IP:PORT IP:PORT BIT_S DELAY_S`` relays from the first address to the second until it is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keeps several runs of the tests on one machine apart: each has names for its labs that no other has."""
 
 import fcntl

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A SLURM cluster: a lab of light hosts, of which the first is the login node and has the controller.
 
 The others are compute nodes with two stand-in GPUs each. All have the lab's shared folder as SHARED, and the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wheels that a lab's hosts are built from, as `rekindle bundle` collects them for their own plans."""
 
 import os

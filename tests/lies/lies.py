@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ways in which a user's job is broken and ends as if it had trained: verdict, and the check that sees it."""
 
 from kinds import AVERAGE, DIFFERENCES, SENT

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Broken jobs of other kinds: an optimizer at the server, k-means, filters, evaluations, statistics."""
 
 from kinds import (

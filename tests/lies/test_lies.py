@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs of users that are broken and end as if they had trained: none passes, and a named check sees why."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chooses what is altered, and how much of it."""
 
 from random import Random

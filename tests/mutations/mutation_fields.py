@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wrong values for every field of every record and event that a run's folder has, made from the schemas."""
 
 from msgspec import inspect

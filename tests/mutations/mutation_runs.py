@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recorded runs in memory, to be altered and judged: only what changed is written, beside a full copy."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that are missing, cut off or full of junk are never a PASS, and never break the judge."""
 
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No wrong value of a field, and no part of a run that is missing, ends the judge or makes a PASS."""
 
 import pytest

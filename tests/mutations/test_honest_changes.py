@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes after which a recorded run is as true as before: each still passes."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """playbooks/accept.yml alone: its status is that of the acceptance."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """site.yml --check with each supported release of ansible-core, and on each Python of a controller's."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Playbooks start in any folder, also where Ansible reads no ansible.cfg, or say what to type."""
 
 import json

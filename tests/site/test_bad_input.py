@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bad input: a sentence with its fix, other hosts go on, nothing is lost."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages in Chromium, which CI installs: what its script does, widths, and printing."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs that run in a container, as site.yml runs them, by Podman on this machine."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Examples, and a user's own job, as site.yml runs them, from lookalikes that our tests have; and lies."""
 
 import os

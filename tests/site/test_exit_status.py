@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the README has of NVFlare's exit status, held to each release: in every run all trainers crash."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wheel in an environment of its own, used from an empty folder: ``rekindle`` without a checkout."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host that lies about its run, in real plays: its word is shown and never believed."""
 
 import json

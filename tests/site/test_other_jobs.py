@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The other jobs on CPU, as site.yml runs them, and TensorFlow over two nodes without NVFlare."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our roles in somebody's own playbook elsewhere, on hosts whose first Pythons on PATH are broken shims."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job that imports a package of no lock of ours, as site.yml runs it; its clash is refused before that."""
 
 import shutil

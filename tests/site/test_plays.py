@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle site``, ``check`` and ``retire``: Ansible as its user calls it, and our exit statuses."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Secrets stay where they are, and what a host or an inventory says is text."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """site.yml on this machine: what a user sees, what comes home, and what a second run changes."""
 
 import json

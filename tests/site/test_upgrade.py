@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle upgrade``, really: Lightning with NVFlare 2.7.3 and with 2.9.0 on this machine."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Folders and archives of runs, as tests compare them."""
 
 from rekindle.host import archive

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A repository of throwaway playbooks, under a real ansible-playbook with the callback."""
 
 import json

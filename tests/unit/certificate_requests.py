@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests as hosts make them, and what signs as NVFlare does: whatever request.json asks for."""
 
 import json

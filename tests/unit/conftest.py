@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recorded runs, and copies of them to break; and the golden files of sentences."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Logs of failures in the words of many tools, labelled before the doctor read them; and healthy ones.
 
 A failure's heading is its name, the layers that are right, and the words that its cause must have (``&``: all

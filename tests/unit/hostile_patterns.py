@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every regular expression of ours, and texts that make a careless one take the square of their length."""
 
 import ast

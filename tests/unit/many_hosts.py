@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results of many hosts by six jobs, made of recorded runs, with failures of each kind.
 
 PYTHONPATH=src:tests:tests/unit python -m many_hosts FOLDER HOSTS

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Breaks a copy of a recorded run, so that a test shows what was broken; packs one as a host does."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results folders as a run leaves them, built from the records."""
 
 from pathlib import Path

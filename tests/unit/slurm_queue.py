@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stand-ins for SLURM's queue commands: each gives the answer that a test sets, and records its arguments."""
 
 import shlex

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hosts as preflight would find them, in a few words."""
 
 from rekindle.records import Cpu, Driver, Gpu, HostRecord, Memory, Os, Python

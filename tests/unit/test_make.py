@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`make` finds a Python that fits, among fakes on PATH."""
 
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """On the controller, `host/files.py` alone opens what lies in a results folder, as somebody else wrote it.
 
 Elsewhere nothing is opened but our own package's data, and what this table names.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No regular expression of ours takes the square of a text's length, whatever the text."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a host or a job may put in a file's place."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write docs/doctor.md: how often the doctor is right on failures of the field, by layer.
 
 Usage: PYTHONPATH=src:tests/unit python tests/unit/write_doctor.py

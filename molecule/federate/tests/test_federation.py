@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A federation as it was left on its hosts: each has its own key, and nothing runs."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is known of the host and planned for it is on the controller; nothing is on the host."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nothing of Rekindle is on the host, and what is worth keeping is at home."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The collected run is the run on the host, but for what the controller adds: its verdict and its clock."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where no job runs in a container, no image is looked for."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The environments as a user of the host meets them."""
 
 import json

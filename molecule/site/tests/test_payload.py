@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rekindle's code on the host, in one file that Python imports from."""
 
 JOBS = "/home/lease/rekindle/jobs"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job as it was left on the host."""
 
 import json

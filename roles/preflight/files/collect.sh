@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Prints the facts of a host, without changes to it:  sh -s -- NONCE ROOT TMPDIR [LIMIT_S [PROBE...]] < collect.sh
 #
 # All probes, or those named, run at once and write to files of their own. One that outlives the limit is killed but never

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Acceptance on the controller: figures compared with norms, other GPUs, the fleet and their past."""
 
 from .evaluate import evaluated

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measurements, norms with their sources, and the limits of comparisons, from data beside this."""
 
 from functools import cache

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures of the same thing against each other: the outliers, and the GPUs that outlying pairs share."""
 
 from collections import Counter

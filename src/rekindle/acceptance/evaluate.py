@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures of one host, compared with norms and with each other."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is wrong with, or unknown of, a host or one of its GPUs."""
 
 from collections.abc import Iterator

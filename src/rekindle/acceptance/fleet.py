@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hosts of one kind compared with each other by median and MAD of each measurement."""
 
 from collections.abc import Iterable, Iterator

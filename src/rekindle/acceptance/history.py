@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A GPU compared with its own past, on this lease or another."""
 
 from collections.abc import Iterable, Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The outcome of several looks at a figure, and who else used the host meanwhile."""
 
 import json

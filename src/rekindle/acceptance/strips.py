@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures of a fleet as they are drawn: each measurement with every GPU as a point, and the worst."""
 
 from collections.abc import Iterable

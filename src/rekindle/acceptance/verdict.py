@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verdict on one host's acceptance, and its GPUs to leave out."""
 
 from collections import Counter

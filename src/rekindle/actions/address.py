@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The address of a host, as the inventory has it."""
 
 from typing import Any

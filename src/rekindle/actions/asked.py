@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a module of Rekindle's own answers on a host: its last line, a table in JSON."""
 
 import shlex

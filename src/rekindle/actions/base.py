@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The base of our actions: it checks arguments, and reports complaints as failures."""
 
 from contextlib import suppress

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Another user than the one that a host is connected to as, by Ansible's become."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The offset of a host's clock from the controller's."""
 
 import shlex

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits for actions that connect to a host: nothing waits forever, or leaves an ssh behind."""
 
 import functools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The live view of a run on a terminal, in place of the lines of Ansible: `rekindle.report.live` draws it."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command of a user's own at a run's end, which gets its results.json."""
 
 import os

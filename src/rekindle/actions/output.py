@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ansible's display, and the results of failed tasks."""
 
 import functools

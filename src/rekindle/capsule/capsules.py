@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The environment capsule: env.json and the locks beside it rebuild the same environments on the next lease.
 
 results/<run>/<host>/env.json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What changed from one run to another: verdicts, figures and environments of the same hosts."""
 
 from collections.abc import Iterator

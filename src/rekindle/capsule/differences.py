@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What differs between the environments of two env.json."""
 
 from collections.abc import Iterator

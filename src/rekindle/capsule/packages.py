@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What jobs require beside the lock of their environment, resolved by uv on top of its pins, which stay.
 
 An environment with such packages is one more entry of the plan, whose name has their number and whose lock

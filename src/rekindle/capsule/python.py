@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The archive of the Python that the controller brings: fetched here, checked, and unpacked on the host."""
 
 import hashlib

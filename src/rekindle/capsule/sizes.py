@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The most that a host fetches from its package index: the files of its locks that it would choose."""
 
 from collections.abc import Iterable, Mapping

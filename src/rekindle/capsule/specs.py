@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Turns a plan into the specifications that ``build`` takes; on the controller."""
 
 from pathlib import Path

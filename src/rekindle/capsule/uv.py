@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The uv that builds a host's environments; the controller's runs only on hosts of its kind."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle bundle``: collects the locked wheels of one or more plans, for hosts without a network.
 
     wheelhouse/<first 12 digits of the lock's SHA-256>/*.whl

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle accept RESULTS…``: re-checks hosts and GPUs from the records of many runs."""
 
 from rekindle.records import RecordError

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle board RESULTS…``: the newest verdict on every job by environment and host, and since when."""
 
 from collections.abc import Iterable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle bundle PLAN.json …``: the locked wheels of plans, for hosts without a network."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle diagnose [PATH …]``: why a run failed, from its files or any log."""
 
 import sys

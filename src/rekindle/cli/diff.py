@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle diff A B``: what differs between two runs, or between the environments of two env.json."""
 
 from pathlib import Path

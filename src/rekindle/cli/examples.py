@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle examples [RESULTS…]``: NVFlare's examples, and where each could run."""
 
 from collections.abc import Iterator

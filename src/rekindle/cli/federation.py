@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle federation status|stop``: what a federation is on its hosts, and the end of one that is up."""
 
 import os

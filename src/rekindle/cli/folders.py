@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The records of a path on the command line: a results folder, a host's, or the file itself."""
 
 from pathlib import Path

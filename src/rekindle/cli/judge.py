@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle judge FOLDER``: judges runs again from their files."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line: prints every verb's answer, and every failure as one sentence."""
 
 import codecs

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle plan HOST.json…``: plans on any machine, from host records alone."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle site``, ``federate``, ``check`` and ``retire``: the plays, by ansible-runner.
 
 ansible-runner's own settings (callback, cache, unchecked host keys) are not used: everything is as with

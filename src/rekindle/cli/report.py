@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle report FOLDER``: writes the reports of a results folder again, or prints one run's table."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle runs RESULTS…``: when each run began, on what, how it ended, how long it took; which may go."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle schema VERB``: the JSON schema of a verb's answer with ``--json``."""
 
 import difflib

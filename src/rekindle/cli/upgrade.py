@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle upgrade RELEASE``: the same jobs on the release of NVFlare that hosts have, and on another."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all verbs share: answers, exit statuses, and the end of their help."""
 
 from collections.abc import Callable

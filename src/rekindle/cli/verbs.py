@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verbs and what each does, known without any of their modules, so that ``--help`` imports none."""
 
 from importlib import import_module

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle verify RESULTS``: whether a results folder and its runs are as they were sealed."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle watch [RUN]``: shows a run while a playbook works on it, and changes nothing."""
 
 import time

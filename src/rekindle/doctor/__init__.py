@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From the texts of a run to the cause of its failure: a pure function of files."""
 
 from . import texts

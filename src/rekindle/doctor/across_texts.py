@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Findings that take several texts of a run, or all stacks of a process, and not one pattern."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results of Ansible's tasks in a log: of which host, and what their modules say."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What in a text may be the cause of a failure: exceptions, and single lines that report an error."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The catalogue of known failures: data, in ``catalogue/``, one file a layer."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Codes by which a driver, a library or a scheduler reports an error: tables, each with its source."""
 
 import re

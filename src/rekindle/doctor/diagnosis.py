@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Findings from the files of a run, or from any logs."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Python's tracebacks as chains of exceptions, of which the first is the cause."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who holds the memory of a full GPU: the server, a site, a stranger, or the trainer."""
 
 import re

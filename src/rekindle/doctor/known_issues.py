@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Known issues: failures that others have to correct, each excused until a date."""
 
 from functools import cache

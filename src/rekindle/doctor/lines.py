@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds in a log the lines that report an error, and what shows that the work went on after them."""
 
 import re

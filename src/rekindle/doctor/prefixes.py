@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Removes what those who collect logs put before every line: a rank, a container, a host, a time."""
 
 import json

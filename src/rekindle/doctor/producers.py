@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who reports an error: a program, a logger, a package; and its layer."""
 
 import re

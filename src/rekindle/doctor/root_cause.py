@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Orders findings: the root cause of a failure, and its echoes."""
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Searches a text for the catalogue's failures."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What lines look like that report an error, that report none, and that show that the work went on: data."""
 
 import re

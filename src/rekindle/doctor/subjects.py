@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an error message is about: its layer, whether that is a cause, and a remedy."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads logs of any bytes and size into texts that the catalogue's patterns can search."""
 
 import os

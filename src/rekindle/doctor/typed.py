@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Root causes from the lines of any log that report an error, where the catalogue knows none of it."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a version fits a specifier of PEP 440, on hosts without the package ``packaging``."""
 
 import operator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parts of a large text in which anything that the catalogue knows can stand."""
 
 from .shapes import finder, needles

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python -m rekindle.driver start|restart|cancel|supervise|watch|autopsy RUN_DIR``, on the host.
 
 ``start`` reads a RunSpec from standard input, makes the run's folder, leaves a supervisor behind that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run's SLURM allocation: its nodes and GPUs, the environment on their disks, the end of its steps."""
 
 import json

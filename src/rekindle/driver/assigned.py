@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a participant of a federation may start, and works or waits for others, by what NVFlare prints."""
 
 import re

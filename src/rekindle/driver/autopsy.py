@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``autopsy/``: what is kept of a run before it is killed, a file per question, for people and the doctor."""
 
 import os

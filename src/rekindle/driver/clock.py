@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The clock of a run, which stops while SLURM has the run suspended."""
 
 import time

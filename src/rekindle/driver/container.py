@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run in a container: what starts it, which processes belong to it, and what ends it.
 
 The driver's child is the engine's client; the container's processes may be children of a daemon.

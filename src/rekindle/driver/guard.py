@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ends the processes that a killed driver leaves on its node of a SLURM allocation.
 
 SLURM ends the steps of a job whose batch script, the driver, was killed; other processes that it started end

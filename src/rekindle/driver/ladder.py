@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The blame ladder: from the GPU up to the job under NVFlare, the first step that fails is to blame."""
 
 import time

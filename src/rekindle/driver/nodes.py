@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run over several nodes of a SLURM allocation: samples of the other nodes, and the end of all its steps.
 
 The driver, NVFlare's server and its clients run on the first node. On all nodes, this one too, trainers are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python -m rekindle.driver.outcome RUN_DIR NONCE``, on the host.
 
 Prints ``finished`` if ``start`` with that nonce would find nothing to do. It is asked of every run that is

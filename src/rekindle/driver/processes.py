@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Process trees: who descends from the supervisor, how they end, and their Python stacks by py-spy."""
 
 import ctypes

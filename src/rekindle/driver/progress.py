@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run's progress: its round, its loss, and an estimate of the time that its training still takes."""
 
 from collections.abc import Iterable

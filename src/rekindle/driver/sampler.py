@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a job takes while it runs: GPUs' utilisation, memory and errors, processes' memory and CPU time."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run's processes and files at one moment, read once for all users."""
 
 import os

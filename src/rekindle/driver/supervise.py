@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One run from its start to its end."""
 
 import signal

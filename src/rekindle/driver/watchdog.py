@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Detects from outside that a run is dead: a process is stopped, has ended but stays, or the run is silent.
 
 NVFlare itself reports this after 300 s, as another error. Slow is not dead: a thread that always runs or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Xid errors of GPUs, from NVML's events and the kernel's log; this reads only, and sets nothing."""
 
 import ctypes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python -m rekindle.environments start|build|standing ROOT`` and ``… have ROOT NAME``, on the host.
 
 ``start`` reads a JSON list of specifications (see ``build.build``) from standard input and leaves a process

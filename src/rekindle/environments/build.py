@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One locked environment: built aside, renamed into place, and identified by its lock's digest."""
 
 import errno

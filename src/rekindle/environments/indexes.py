@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pip's configuration, as uv's environment variables.
 
 uv does not read pip.conf or PIP_* (https://docs.astral.sh/uv/pip/compatibility/), but a leased host's mirror,

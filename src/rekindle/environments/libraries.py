@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links NVIDIA's libraries from their own wheels to where TensorFlow's wheel finds them.
 
 libtensorflow_framework.so opens each by its name and finds it by its RPATH. In 2.21.0 that lacks

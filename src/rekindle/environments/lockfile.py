@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads a lock: its pins, and what a folder of wheels lacks of them."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists what a built environment has and tests whether it works, in its own processes with a limit."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Progress of the builds: bytes that were downloaded, their rate, and what is left.
 
 uv prints the size of each large file as its download begins; what has arrived is the growth of its cache

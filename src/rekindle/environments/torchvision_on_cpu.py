@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lets torchvision's CUDA build import beside a CPU torch, where an index has only that.
 
 Copied into such an environment, and imported by each Python that starts there. Its compiled operators stay

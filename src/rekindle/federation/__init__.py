@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Federations over hosts: their certificates, and which host is what in a job."""

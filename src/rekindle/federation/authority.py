@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The certificate authority of a federation, on the controller: NVFlare's own provisioning.
 
 ~/.local/state/rekindle/federations/<digest of all that it is for>/

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Certificates of a federation: whom one names, and what is wrong with it."""
 
 from datetime import datetime, timedelta

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job's model against the links of its sites: NVFlare's settings, the seconds of a round, and refusals.
 
 NVFlare sends a tensor in chunks of 1 MiB and has at most a window of them under way. 2.9 sends a chunk again

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job over the hosts of a federation: its sites, and what each host is sent."""
 
 import hashlib

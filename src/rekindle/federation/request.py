@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host's request for a certificate, of which its key alone is taken, and the one that NVFlare signs here.
 
 ``NAME.request.zip`` of `nvflare cert request` has ``NAME.csr``, ``request.json`` and ``site.yaml``.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a federation is on its hosts now, and what is wrong with it."""
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NVFlare on the controller, for its provisioning: an environment built from a lock at first use."""
 
 import os

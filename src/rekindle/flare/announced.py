@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a job announced to NVFlare: its sites, and its workflows with their rounds."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The trainers of a job by themselves: NVFlare's own commands for them, run without NVFlare."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sites that joined NVFlare's server, and those that it lost while a job ran."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identifies NVFlare's own processes by their command lines: of the simulator, and of a federation."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tasks that NVFlare's server logged, and the results of each, for any workflow."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NVFlare's files: the simulator's workspace, and one job of a POC."""
 
 import errno

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is known of models of GPUs, and why those of a host do not show."""

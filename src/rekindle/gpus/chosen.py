@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host with some of its GPUs alone, as its inventory asks for."""
 
 from collections.abc import Collection

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Facts about models of GPUs by name or PCI device id: data, with a source for each."""
 
 import functools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which GPUs of a host jobs can use, and which its driver does not show, with the remedy."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the driver's error codes (Xid) mean, by the vendor's catalog."""
 
 from functools import cache

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run's folder as one archive: packed on the host, unpacked on the controller without trust."""
 
 import gzip

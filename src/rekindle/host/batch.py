@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs for SLURM: a short batch script and its options."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where Python and the frameworks keep their caches: below Rekindle's root, not in the host's own folders."""
 
 import os

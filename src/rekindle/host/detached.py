@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Work that outlives the session that starts it: a lock that it holds, and a record of its progress."""
 
 import fcntl

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Environments on the own disks of a cluster's nodes: their specifications, their nodes, their removal.
 
 All of it is recorded in the root, which the nodes share. Standard library alone, for the end of a lease.

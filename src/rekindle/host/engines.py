@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Container engines: the commands by which each gets an image, runs a job in it, and ends that.
 
 Standard library alone, and nothing is started here.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that someone else wrote, read without trust: regular ones of bounded size, and never with a wait.
 
 ``run_detached`` imports it for each poll, so it imports nothing that takes long.

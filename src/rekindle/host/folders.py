@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The names in a run's folder, and in Rekindle's folder on a host; each is defined only here."""
 
 import hashlib

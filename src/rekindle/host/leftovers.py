@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Rekindle has on a host outside its root: processes, and folders for temporary files.
 
 Standard library alone, as nothing else may work on a host that is retired.

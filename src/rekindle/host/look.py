@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether detached work is in progress, and its progress record.
 
 ``run_detached`` polls it, each time in a new process, so it imports nothing that takes long.

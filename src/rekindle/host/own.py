@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our own files and folders: written completely or not at all, private, one process at a time."""
 
 import fcntl

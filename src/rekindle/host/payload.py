@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is sent to a host: this package without its locks, and the jobs, in one zip file to import from.
 
 From a git checkout only tracked files are sent. The file's name has the digest of its content.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The folders of playbooks, roles, plugins and jobs: in a checkout, or an installed collection."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Detached work on nodes of a SLURM cluster: the state of its job in the queue, and its end."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The variables of a host's user that processes of Rekindle get, and why; they get no others.
 
 A job's environment is collected in tracebacks and a debugger's output, and a list of secrets is never long

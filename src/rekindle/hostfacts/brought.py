@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Python that the controller brings to a host whose own do not fit."""
 
 import re

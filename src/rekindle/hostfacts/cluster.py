@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A SLURM cluster as its commands on a login node describe it, and what in it keeps runs waiting."""
 
 import re

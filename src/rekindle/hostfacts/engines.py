@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The container engines of a host, from the collector's frames."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The collector (roles/preflight), run on a host in one round trip, and its answer by probe."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a host lacks, and the ways out."""
 
 from collections.abc import Iterator

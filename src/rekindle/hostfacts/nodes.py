@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inspects a cluster from its login node, and allocated nodes as hosts are inspected."""
 
 import secrets

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GPUs, driver and links of a host, from the output of nvidia-smi and the kernel module.
 
 nvidia-smi's XML has priority; its CSV adds what the XML lacks (compute capability, index) and replaces it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What pip is configured with on a host, in pip's own order of precedence."""
 
 import configparser

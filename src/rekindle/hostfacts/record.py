@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Turns the collector's output (roles/preflight) into a host's record."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operating system, disks and Pythons of a host, from the collector's frames."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs on the controller: job.yml × host × time → what runs where."""
 
 # ruff: noqa: F401

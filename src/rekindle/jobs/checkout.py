@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A checkout of NVFlare's on the controller, with its examples."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The container engine and the images that a job in a container needs on a host."""
 
 import shlex

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The time that is left of a lease, and how much of it a job may use."""
 
 import math

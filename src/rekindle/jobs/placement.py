@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which site gets which GPUs: a pure function of the host and the job."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run of a job needs on a host and within a lease, and a forecast for a host's jobs."""
 
 import hashlib

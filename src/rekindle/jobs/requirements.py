@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a job requires: as its job.yml lists it, or a file of packages beside its code."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The register of checks: what each needs, the runs to which it applies, and its result for one run."""
 
 from collections.abc import Callable, Iterable, Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clocks of a federation's hosts: what each wrote, by the controller's."""
 
 from collections.abc import Iterable

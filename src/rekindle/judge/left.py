@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of a run's proof that stayed on its host."""
 
 from collections.abc import Iterator, Mapping

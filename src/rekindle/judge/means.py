@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a global model is of the results before it: their mean, or something that looks like one."""
 
 import math

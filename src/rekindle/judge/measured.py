@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The judgement on a run that measured its host, with what the driver saw of it meanwhile."""
 
 from datetime import timedelta

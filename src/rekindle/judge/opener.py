@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Opens a run that Rekindle did not start: NVFlare's own files, and what its workflows have to show."""
 
 from rekindle.flare.tasks import Account

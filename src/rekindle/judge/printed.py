@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models that trainers print: all that a run without our component at the server shows of its training."""
 
 import re

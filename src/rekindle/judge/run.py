@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run's folder as the checks see it: read once, never written."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which sites the checks of a run are about: as the job named them, and as many as it went on with."""
 
 from collections.abc import Collection, Iterable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sketches of models: what they are of, and whether two are of one model."""
 
 import math

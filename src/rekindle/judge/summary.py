@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a verdict reports of a run beside its claims: devices, rounds and final metrics."""
 
 from collections import Counter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which results are of training."""
 
 from msgspec.structs import replace

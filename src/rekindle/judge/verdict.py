@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verdict on a run, by the claims that its job makes and the rules that no run may break."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The locks: a lock's file here has its pins, and files.list the files of all pins.
 
 ``text`` joins both to what hosts get: each pin with the SHA-256 of every file that such a host can install.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a site reaches its federation's server, and how fast, before NVFlare starts; on hosts.
 
 Runs in an environment that has NVFlare, and imports the standard library alone.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python -m rekindle.reach listen FOLDER JSON``, ``… end FOLDER`` and ``… probe JSON``, on hosts.
 
 ``listen`` leaves a listener behind that ends by itself, by ``end``, or when ``FOLDER``, which has its lock,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The identity in a kit of NVFlare's: certificate, key and CA, and how long they are valid."""
 
 import json

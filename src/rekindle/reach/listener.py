@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The listener on the server's host: for a limited time in place of NVFlare's server, and for its sites."""
 
 import errno

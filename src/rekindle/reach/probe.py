@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The probe at a site: name, route, port, TLS, clock, release and bandwidth, and what is wrong with each."""
 
 import errno

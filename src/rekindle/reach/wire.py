@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What listener and probe send each other: bounded lines of JSON, and bytes to measure a link by."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The records that one stage writes and the next one reads.
 
 Each record is one JSON file with a versioned schema. Reading one that does not fit raises

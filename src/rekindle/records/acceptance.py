@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``acceptance.json``: what was measured of a host and its GPUs, and the norms of the figures."""
 
 from typing import Annotated, Literal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every record has in common: strict and bounded fields, one JSON file, one-sentence errors."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is wrong and what to do about it, for every failure of ours."""
 
 from collections.abc import Iterable

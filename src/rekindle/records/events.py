@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lines of ``evidence/*.jsonl`` and ``samples.jsonl``: what trainers, job.py and the driver saw."""
 
 from typing import Annotated, Any

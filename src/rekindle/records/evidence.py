@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads a run's evidence: events, each with its place in the run's folder."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the doctor finds, and how far down the blame ladder a failure reaches."""
 
 from typing import Literal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The records in a run's folder, and in a host's folder of results, by type; `host.folders` has their names.
 
 Each function takes the folder, and raises a RecordError if its record is missing or broken.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``host.json``: what a host is, as preflight found it."""
 
 from typing import Annotated, Literal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``job.yml``: what a job needs, and what proves that it ran."""
 
 from typing import Annotated, Any, Literal

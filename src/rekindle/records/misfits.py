@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything that is wrong with what people write by hand, where a decoder names the first alone."""
 
 from collections.abc import Iterator, Mapping

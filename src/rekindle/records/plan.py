@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``plan.json``: which build of each framework goes on a host and why, or which axis refuses."""
 
 import hashlib

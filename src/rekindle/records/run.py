@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``spec.json``, ``progress.json`` and ``ended.json``: one run of one job, for and by the driver."""
 
 from typing import Annotated, Any, ClassVar, Literal

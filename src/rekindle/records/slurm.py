@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a host's runs ask SLURM for (``rekindle_slurm``, as an inventory has it), and what its cluster is."""
 
 import re

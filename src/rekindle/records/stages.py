@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The small records that stages leave in a host's folder of results; ``host.folders`` names them."""
 
 from typing import Annotated, Any, Literal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text that came from a host, made harmless for terminals, XML and HTML."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``verdict.json``: the verdict on one job's run, and its evidence."""
 
 from typing import Literal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The results of acceptance, for a terminal."""
 
 from rekindle.records.text import one_line

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run's answer for a terminal: how many hosts are proven, each cause once, what passed by job."""
 
 import textwrap

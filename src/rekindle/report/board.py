@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The board as a table, for a terminal and in Markdown."""
 
 import html

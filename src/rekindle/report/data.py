@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``results.json``: hosts and rows, for programs."""
 
 from typing import Literal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a federation is on its hosts, for a terminal."""
 
 from rekindle.federation.status import Federation, Member

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The doctor's findings, for a terminal."""
 
 from rekindle.records import Finding

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``report.html`` of all hosts and of each: without any other file; every text is cleaned and escaped."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``junit.xml``: one suite a host, one case a job.
 
 Only PASS is green. FAIL, HUNG and UNPROVEN are failures: the job ran and did not prove itself. SKIPPED, LOST,

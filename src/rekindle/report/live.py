@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of a run that goes on, drawn again and again: for ``rekindle watch``, and inside a run.
 
 Inside a run it is a process of its own, which `rekindle.actions.live` starts: Ansible forks, and is busy.

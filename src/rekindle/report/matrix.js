@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 const form = document.querySelector("form");
 const found = form.querySelector("output");

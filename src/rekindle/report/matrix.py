@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hosts by jobs, a letter each: the first table of the page."""
 
 from collections import Counter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``metrics.prom``: a run in Prometheus' text format, as node_exporter's textfile collector reads it."""
 
 from collections import Counter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A framework's planned build, for a terminal."""
 
 from rekindle.records import PlannedEnvironment

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A line plot in SVG coordinates: one line a series, axes with round ticks."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All reports of a results folder: the pages, files for programs, and the answer on the terminal."""
 
 import json

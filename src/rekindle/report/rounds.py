@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rounds of a federation: what each site sent in each, and who was waited for."""
 
 from typing import NamedTuple

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many runs, one entry each: when, on what, how it ended, how long it took."""
 
 from collections.abc import Iterable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What to type next after a failure: the command that began the run, for the hosts that failed alike."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A strip in SVG coordinates: one measurement of a fleet, every GPU a point along one axis."""
 
 from typing import NamedTuple

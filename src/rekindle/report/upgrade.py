@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an upgrade of NVFlare changes, as a table for a terminal."""
 
 from rekindle.records.text import one_line

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run while it goes on: a table for a terminal, and a line a change."""
 
 from datetime import datetime

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The acceptance of all hosts of many runs, compared with norms, the fleet and their own past."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The board of many runs: the current verdict by job, environment, host and release of NVFlare."""
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Failures by their cause: hosts that failed alike, what a host amounts to, and the lines that show it."""
 
 import re

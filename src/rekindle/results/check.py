@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What would be done on each host, from the records that ``--check`` left."""
 
 from datetime import datetime, timezone

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A federation's run: what its hosts sent, as one run that is judged like any other.
 
 results/<run>/federations/<job>/          the run: spec.json ended.json evidence/ samples-<host>.jsonl job/

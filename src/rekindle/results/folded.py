@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What did not fail, folded to one entry a job: how many, how fast, and which runs were kept."""
 
 from collections.abc import Iterable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads a results folder into rows, one a host and job; missing and broken records become rows too."""
 
 from collections.abc import Callable

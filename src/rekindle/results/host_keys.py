@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What to type where ssh does not trust a host's key."""
 
 import re

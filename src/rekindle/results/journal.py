@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``run.json`` and ``outcome.json``: a playbook's notes in the results folder while it runs."""
 
 import fcntl

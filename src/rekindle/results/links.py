@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links in a results folder, through which something elsewhere would be written or removed."""
 
 import os

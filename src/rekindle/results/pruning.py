@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which runs may go: old ones that have no job's last PASS and no failure that is still open."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run that was collected: judged here, by what was sent from here, and sealed.
 
 results/<run>/<host>/<job>/verdict.json

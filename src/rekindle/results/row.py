@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A row of a report: one job on one host, or the host itself."""
 
 from collections import Counter

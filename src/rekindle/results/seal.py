@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Seals: signed statements about the files of a run when it was judged, or of a results folder.
 
 A DSSE envelope (payloadType application/vnd.in-toto+json) around a Statement v1 of in-toto, signed by the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The seal of a results folder, which covers its records, reports and the seals of its runs.
 
 results/<run>/results.seal.json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controller's state for its user, apart from all results: what it sent to hosts, and its key.
 
 $XDG_STATE_HOME/rekindle/, or ~/.local/state/rekindle/

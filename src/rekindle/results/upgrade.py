@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two runs of the same jobs under two releases of NVFlare: what breaks, what is worse, what differs."""
 
 from collections.abc import Callable, Iterator

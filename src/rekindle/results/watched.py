@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where each host of a run is: its stage, its job and how far that is, from the records that are there."""
 
 from collections import Counter

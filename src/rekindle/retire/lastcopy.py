@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The last copy of a host, on the controller: what the host packed, checked, and as a capsule.
 
 results/<run>/<host>/retired.json

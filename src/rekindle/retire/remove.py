@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The end of a lease, on the host: an archive of what is worth keeping, and the removal of everything.
 
 Standard library alone, as nothing else on the host may work; Ansible sends it (plugins/modules).

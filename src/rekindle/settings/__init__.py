@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an inventory sets, checked before anything is asked of a host."""
 
 from .command import command_of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command that began a playbook, as it can be shown and typed again: without secrets."""
 
 import json

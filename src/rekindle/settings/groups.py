@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mistakes in the inventory's groups of a federation."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mistakes in a host's settings: one sentence each, with the setting's name and the fix."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The names of settings, jobs and folders that a user writes, and similar known names."""
 
 import difflib

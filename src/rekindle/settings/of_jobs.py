@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mistakes in the jobs that are asked for, their checkout, and their options."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The options of a job's job.py, read from its code, as running it needs a framework."""
 
 import ast

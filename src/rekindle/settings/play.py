@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mistakes in the settings as Ansible has them: of one host, and of all hosts of a play."""
 
 import functools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host's settings, and values as their author wrote them."""
 
 from collections.abc import Callable, Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One function for each axis of the decision: whether a build fits a host, and the figures for that."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The catalogue of builds and the rules for them: data, with a source for each fact."""
 
 import functools

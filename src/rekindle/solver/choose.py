@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The choice among the builds of one framework: the newest that fits."""
 
 from collections.abc import Sequence

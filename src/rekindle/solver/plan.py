@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plan of one host: a decision for each requested framework."""
 
 from collections.abc import Mapping, Sequence

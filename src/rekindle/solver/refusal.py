@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sentence of a refusal: the reasons, and every change to the host that was tried and helps."""
 
 import dataclasses

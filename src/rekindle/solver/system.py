@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan that reuses the torch of the host's own Python and installs only the rest."""
 
 import re

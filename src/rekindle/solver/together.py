@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One build for many hosts, or the fewest that suit all of them, and which hosts hold the others back."""
 
 import itertools

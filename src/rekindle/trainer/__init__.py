@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a job's job.py and client.py import in the framework's own environment.
 
 Only the standard library is imported here, so that a trainer pays nothing for it and any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The numbers in what NVFlare exchanges and saves, and what identifies them, of any framework.
 
 A tree of weights is what NVFlare exchanges: arrays or tensors by name, or Keras' lists of arrays by layer.

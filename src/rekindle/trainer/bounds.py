@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The component of a federation's server that guards it: against models and results that must not pass."""
 
 from nvflare.apis.event_type import EventType

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares a site's result with the model that it was sent, and with another site's result."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stand-ins for data sets and models that cannot be reached: scikit-learn's own data, or random.
 
 Each is in the on-disk format of the real one's loader, so that an example that reads it needs no change.

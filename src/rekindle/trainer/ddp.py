@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """For trainers that torchrun started: joining the group, and taking rank 0's values and weights."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a rank writes down while it trains, for the judge to read.
 
 One JSON object per line, one file per rank: ``evidence/site-1.rank-0.jsonl``.

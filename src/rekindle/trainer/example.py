@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python -m rekindle.trainer.example SPEC OPTION…``: runs an example that others wrote, unchanged.
 
 In the folder with a copy of it: applies the mends in its description, makes the stand-ins for data sets

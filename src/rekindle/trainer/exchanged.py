@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What NVFlare's server has of a message to or from a site."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NVFlare's executor without its wait for a heartbeat of a trainer that it knows."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job in a federation over hosts: what a job.py does there in place of NVFlare's simulator.
 
 The same job.py runs on every host of the federation, up to where it would start the simulator. At the server

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lets gloo's threads come to rest before Python ends.
 
 A thread of gloo's takes Python's lock to release a collective's tensors, after it has reported that the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ends a trainer at an uncaught exception, and records that.
 
 NVFlare 2.7 keeps a non-daemon thread (``conn_mgr_0``) in every process that called ``flare.init()``;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Patches for a job, with no file of it changed: loaded first by each of its processes.
 
 The driver's ``sitecustomize`` imports this. As modules of NVFlare and of data sets' loaders are imported,

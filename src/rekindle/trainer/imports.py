@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Notes what a trainer could not import: nothing of its run comes any more, and others wait for it.
 
 An import that the trainer's own code catches is not noted, nor one in a process that a trainer starts. Only

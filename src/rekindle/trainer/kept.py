@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python -m rekindle.trainer.kept start|run|stop|status FOLDER``: a federation that stays up.
 
 FOLDER has the host's kits, ``member.json``, what the host is in the federation, and the lock of what is up.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python -m rekindle.trainer.launch --site=0 --ranks=4 SCRIPT OPTION…``: starts a site's ranks by torchrun.
 
 In a SLURM allocation of several nodes each gets as many of them, by one step that is named after the run. The

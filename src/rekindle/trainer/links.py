@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links by which a job finds what was simulated where it asked for it, until it ends."""
 
 import os

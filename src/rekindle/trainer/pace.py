@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long a rank takes for its own part of each step; all else of a step ranks do at one another's pace."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python -m rekindle.trainer.participant JOB``: NVFlare's client of this site, until its server ends it.
 
 NVFlare's parent processes run in a copy of the participant's kit, which they fill with their files; it is

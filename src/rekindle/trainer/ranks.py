@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which rank does what: local rank picks the device, global rank 0 alone talks to NVFlare."""
 
 import fcntl

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why a site's result of training cannot be aggregated; no framework is imported."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """For trainers of TensorFlow: the strategy over a site's devices, rank 0's values and weights, the pace.
 
 A site of one node has MirroredStrategy. The nodes of one over several, which TF_CONFIG lists,

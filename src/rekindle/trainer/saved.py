@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python -m rekindle.trainer.saved``: reads saved models and trackers back, in the run's environment.
 
 What cannot be loaded is recorded too, and ends nothing: the judge evaluates it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sites of a run, what each was given, and the command that starts a site's trainers."""
 
 import argparse

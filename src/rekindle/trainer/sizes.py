@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How large a model a federation's links can carry, and how long they take; no framework is imported."""
 
 from collections.abc import Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The SLURM allocation that a site runs in, by the variables that all its processes inherit."""
 
 import subprocess

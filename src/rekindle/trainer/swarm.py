@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a site of NVFlare's swarm learning has of the others' results, when it is the one that aggregates.
 
 For a client's process, which has NVFlare loaded already.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What NVFlare's server sends to sites and gets from them, task by task, whatever the workflow is.
 
 For the server's process, which has NVFlare loaded already.

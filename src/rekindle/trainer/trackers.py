@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What experiment trackers kept of a run, read back by their own packages in the run's environment."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shortens NVFlare's waits between and after rounds, by its public settings.
 
 Where the time of a short run goes is written in docs/time-outside-training.md.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A torch model's weights: their size, and those that NVFlare's server saved."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our components beside those that NVFlare built, and what it built those from, in whatever format that is.
 
 For the processes of NVFlare's server and clients, which have NVFlare loaded already.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What tests of the code that runs on hosts share."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """benchmarks/accept.py, with stand-ins for nvidia-smi, torch and the GPUs' own processes."""
 
 import os

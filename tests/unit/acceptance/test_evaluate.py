@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One host's figures against norms and each other, and its verdict."""
 
 import pytest

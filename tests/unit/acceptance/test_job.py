@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What flare_jobs/acceptance measures, with stand-ins for nvidia-smi and for the GPUs' own processes."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several looks at a figure, on their host, in a fleet and over time."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """nvidia-smi's output on NVLink, in the formats of its releases."""
 
 from importlib import import_module

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """InfiniBand ports, as the kernel reports them."""
 
 from importlib import import_module

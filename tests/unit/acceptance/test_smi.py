@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What nvidia-smi prints, where it is odd."""
 
 from importlib import import_module

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The actions of plugins/, each loaded from its file and run without Ansible around it."""
 
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recorded environments, brought to today's locks."""
 
 import hashlib

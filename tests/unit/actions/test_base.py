@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Any action of ours: what it cannot do is a failed task with one sentence."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ansible's become to another user is refused in a sentence, before a host is asked anything."""
 
 from types import SimpleNamespace

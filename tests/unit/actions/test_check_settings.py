@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host's settings: what cannot work is refused, and only then is its lease written."""
 
 from types import SimpleNamespace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a host's required jobs have a PASS at home, by the records alone."""
 
 from types import SimpleNamespace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From what a recorded host answered the collector to its host.json, or to why there is none."""
 
 import shlex

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A login node of a SLURM cluster: host.json is of a node that SLURM gives, login.json of itself."""
 
 import shlex

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bringing a run home: two at once do not take each other's archive away, and none stays on the host."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Action ``copy_file``: Ansible's own, and a task that is given up leaves no process."""
 
 import pytest

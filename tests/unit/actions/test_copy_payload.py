@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The payload's way to a host: one file, a record of where it lies, and a word on what stays behind."""
 
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which wheels a host says that it has, whatever its shell says beside that; and what it is brought."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which hosts go no further as their GPUs failed, and which GPUs no job runs on."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why a task failed: a fix is ours alone, whatever a host answers."""
 
 import pytest

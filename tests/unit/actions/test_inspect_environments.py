@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which environments a host has, as ``--check`` asks it; and whether they stand as they were built."""
 
 import json

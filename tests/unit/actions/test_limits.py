@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every task that speaks to a host has a limit, and the limit holds on a host that answers no more."""
 
 import os

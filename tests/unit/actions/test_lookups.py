@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lookups: a record, or one sentence; and how a host is spoken to."""
 
 from importlib.util import module_from_spec, spec_from_file_location

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a recorded host to its plan.json, and to a plan that refuses everything."""
 
 import hashlib

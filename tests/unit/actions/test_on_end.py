@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The user's own command at a run's end: what it gets, and how it may fail."""
 
 import pytest

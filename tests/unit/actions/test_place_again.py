@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Placing a job again: under which nonce it runs, and when its host is asked whether it has passed."""
 
 import shutil

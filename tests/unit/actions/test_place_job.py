@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Placing a job: what is sent of one that runs, and the verdict on one that cannot."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trying the ways of a federation: what a host answers is bounded, and becomes link.json or one sentence."""
 
 import json

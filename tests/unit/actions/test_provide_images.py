@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Images that jobs run in: pulled, or loaded from a wheelhouse, or why not, which refuses those alone."""
 
 import json

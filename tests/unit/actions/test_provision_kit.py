@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host's kit: made, kept, renewed, and made anew for another lease; a host that asks for more gets none."""
 
 import os

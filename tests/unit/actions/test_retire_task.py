@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Retiring a host that is a folder here: nothing of it goes before its copy is at home, whole."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The action run_detached on a record and a lock that the test has, and on a host that goes away."""
 
 import fcntl

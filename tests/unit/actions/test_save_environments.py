@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a host says of the environments that it built is written only if it was asked for."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The task that ends a playbook: it fails unless everything passed, and the reports are there in any case."""
 
 import pytest

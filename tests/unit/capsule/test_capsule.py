@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The capsule: the next lease gets exactly env.json and its locks, or a refusal."""
 
 import hashlib

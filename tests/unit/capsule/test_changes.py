@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What changed between two runs: verdicts first, then figures and environments; each change once."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`rekindle diff`: all that differs, and nothing else."""
 
 from rekindle.capsule import differences as diff

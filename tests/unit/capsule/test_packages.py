@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packages of jobs on top of a lock: added, there already, or refused; uv is asked once."""
 
 import hashlib

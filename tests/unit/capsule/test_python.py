@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Python that the controller brings: fetched once, checked always, unpacked whole or not at all."""
 
 import hashlib

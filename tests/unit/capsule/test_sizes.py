@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which file of each pin a host would take, and how much all of them are."""
 
 import hashlib

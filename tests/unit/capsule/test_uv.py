@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host's uv is one that runs there, by the lock's digest, whatever this machine is."""
 
 import platform

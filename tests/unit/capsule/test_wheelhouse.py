@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wheelhouse: bundled exactly, enough alone, and named when it is incomplete."""
 
 import hashlib

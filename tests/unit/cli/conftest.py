@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line, called as a user calls it; and runs collected by a user of the test's own."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle accept``: what it takes, what it prints, and its statuses."""
 
 from fleets import accepted, edited, kind, times, value

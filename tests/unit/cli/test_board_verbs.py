@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle board`` and ``rekindle examples``: what they take, and their statuses."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every verb of ``rekindle`` has in common: its help, its JSON, its statuses, and poor terminals."""
 
 import json

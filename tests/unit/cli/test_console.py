@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Texts of a host or a job reach a terminal without escapes and line breaks."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle diagnose``, as a person or a script calls it."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle plan HOST.json``."""
 
 import hashlib

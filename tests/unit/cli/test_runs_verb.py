@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle runs --prune``: it asks, and removes what nobody needs."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle upgrade``: two runs in turn, and what the later release breaks, takes more of, or changes."""
 
 import re

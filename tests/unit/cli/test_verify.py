@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Seals: what was altered in results since they were judged is named, whatever it is."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The seal of a results folder: each file that was altered, added or removed since is named."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rekindle watch``: it follows a run until nobody works on it, and changes nothing."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The collection ``rekindle.flare``: documented as Ansible documents one, and built into an image."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pages of docs/ say what the files say that they were made of, and README is what one sitting takes."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """README's table of what is supported is what the code's data has."""
 
 import re

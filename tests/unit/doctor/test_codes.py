@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables of codes: each has its source, and each row is read from a line of its origin."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The doctor on real logs, on runs that went well, and on what no log should contain."""
 
 import json

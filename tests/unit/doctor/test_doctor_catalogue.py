@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every entry on its excerpt, on all recorded runs that passed, and on hostile input."""
 
 import json

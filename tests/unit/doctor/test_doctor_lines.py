@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lines that the entries' own excerpts do not show, as real programs wrote them."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often the doctor is right on failures of the field; and that it leaves good runs alone."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who holds the memory of a GPU that has none left."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Known issues: what they excuse, and until when."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Children of the tests' own, as processes to look at."""
 
 import subprocess

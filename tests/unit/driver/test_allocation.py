@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run's SLURM allocation: this node first, and GPUs in the places of those that were seen."""
 
 import shlex

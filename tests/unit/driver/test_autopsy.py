@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an autopsy writes down of the test's own children, and of what it cannot see."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job's own folders are added to PATH and PYTHONPATH, of which nothing is lost."""
 
 import os

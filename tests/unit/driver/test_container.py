@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What starts and ends a run in a container, by each engine's words; tests/site has real ones."""
 
 import os

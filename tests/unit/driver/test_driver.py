@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The driver on a job that is a few lines of Python: it starts, follows, ends and leaves nothing behind."""
 
 import re

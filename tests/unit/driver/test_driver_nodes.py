@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The driver of a run over several nodes, with a stand-in for SLURM that has them all on this machine."""
 
 import json

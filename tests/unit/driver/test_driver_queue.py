@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run that SLURM is to give nodes: start queues it once, and its supervisor learns what it was given."""
 
 import json

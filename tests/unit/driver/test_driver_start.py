@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When the driver starts a run: one that neither runs nor has ended well, on a host that runs no other."""
 
 import fcntl

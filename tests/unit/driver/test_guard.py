@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a driver leaves that is killed in an allocation, with real processes in the place of its own."""
 
 import os

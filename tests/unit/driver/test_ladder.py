@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The blame ladder: the lowest step that fails is the one that is named."""
 
 import json

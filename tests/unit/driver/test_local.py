@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run whose environment is on its nodes' own disks: had on each before the job starts, or why not."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reported progress of a recorded run whose trainers write their lines again."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sampler on GPUs that a fake NVML has: what it writes down of their errors, and that it never raises."""
 
 import ctypes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Python stacks of the test's own child processes, and of processes that have none."""
 
 import subprocess

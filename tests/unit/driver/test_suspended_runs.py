@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The clock of a run that SLURM suspends, and a run that it suspended for longer than its limit."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which variables reach a job: those that it needs, and none with a secret in its name or value."""
 
 from pathlib import Path

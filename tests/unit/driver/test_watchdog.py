@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The watchdog's rules on runs made of snapshots, and one real run that it ends."""
 
 import os

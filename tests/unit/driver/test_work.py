@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CPU time by server and site: of NVFlare's processes, of what descends from them, and of what has ended."""
 
 import os

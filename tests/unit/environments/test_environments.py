@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Environments: locked, whole, rebuilt when damaged, and from a wheelhouse alone when asked.
 
 Real ones, but of three small packages: the driver's own.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pip's configuration becomes uv's."""
 
 import pytest

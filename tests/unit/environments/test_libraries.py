@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Libraries that TensorFlow's wheel does not look for are found where it looks."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every pin of every lock has a file for every Python and platform that the lock is for.
 
 `make locks` writes the files' names: NAME.sha256 under requirements/ and, with sizes, files.list beside the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The probe: what an environment must do on its host, and the message when it does not."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The authority of a federation: whose kits it gives out."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job's model against the links of its sites: the window, the seconds, and what is refused."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What hosts of a federation are sent alike, which names their common run."""
 
 import pytest

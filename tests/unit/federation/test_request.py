@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host chooses its key, and nothing else of what the controller signs."""
 
 import json

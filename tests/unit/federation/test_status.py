@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `rekindle federation status` shows of hosts, and each thing that can be wrong."""
 
 from datetime import datetime, timedelta, timezone

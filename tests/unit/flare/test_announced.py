@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a job announced: sites, workflows, and rounds where its configuration leaves them out."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What starts a site's trainers without NVFlare."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NVFlare's logs as records."""
 
 import re

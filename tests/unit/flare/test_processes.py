@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which of NVFlare's processes a command line is."""
 
 import pytest

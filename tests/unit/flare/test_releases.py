@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Releases of NVFlare: real runs pass, and what their trainers print is read."""
 
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where NVFlare leaves its files, in runs of ours and in others'."""
 
 import shutil

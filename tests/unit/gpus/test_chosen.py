@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host of which only some GPUs are used."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is known of a GPU by its name and by its PCI device id."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GPUs that a driver does not show: named, with the cure, by preflight and by the plan alike."""
 
 import pytest

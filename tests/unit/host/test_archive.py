@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What comes back from a host is untrusted."""
 
 import errno

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Caches of frameworks lie below Rekindle's root, unless the host sets them."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Work that is detached: who holds its lock, what it is started with and what it records."""
 
 import errno

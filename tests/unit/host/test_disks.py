@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Environments on nodes' own disks: what is written down of them in the root, and their end."""
 
 import pytest

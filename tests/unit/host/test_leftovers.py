@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What of Rekindle runs on a host, and how it is ended."""
 
 import json

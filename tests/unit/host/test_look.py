@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A look at detached work: whether its lock is held or its job queued, and its record."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our own files: complete or not there, for their owner alone."""
 
 import os

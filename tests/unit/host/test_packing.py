@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What of a run is packed on its host, and what stays behind."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One payload: a job's own files and ours, also for several hosts at once, each of which has it built."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a host asks SLURM for, its refusals, and what its answers mean."""
 
 import os

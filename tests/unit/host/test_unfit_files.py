@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a job leaves where a file belongs: it holds up neither driver nor judge, and is never passed over."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What of a host's variables reaches jobs, and what every job gets."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collector's answers to read: a real one (2 × H200) and variants of it."""
 
 from pathlib import Path

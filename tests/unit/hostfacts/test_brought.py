@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which Python the controller would bring to a host, and which one is used."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SLURM's description of a cluster, and what a run cannot have there or has to wait for."""
 
 import subprocess

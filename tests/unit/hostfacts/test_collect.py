@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The collector itself, run by dash with stand-ins for nvidia-smi and the home."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The container engines that a host has, as the collector asks and as its answers are read."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A checkout of NVFlare's: folders, clones, and examples that it lacks or that are of another release."""
 
 import shutil

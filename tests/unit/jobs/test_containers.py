@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job that runs in a container: which hosts are refused and with which sentence, and what is sent."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What would become of jobs: by the plan, by the GPUs, and by the time that those before them take."""
 
 from pathlib import Path

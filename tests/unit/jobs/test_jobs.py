@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """job.yml: what is wrong in it is one sentence; what a host cannot run is UNSUPPORTED."""
 
 import shutil

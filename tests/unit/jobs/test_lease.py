@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is left of a lease: read from what a user writes, and shared between a job and the way home."""
 
 from datetime import datetime, timedelta, timezone

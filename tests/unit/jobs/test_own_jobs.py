@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs of a user's, which lie elsewhere: a job.yml that can work, and one sentence for each that cannot."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a job requires: of its job.yml or a file beside it, in one spelling, or one sentence."""
 
 import pytest

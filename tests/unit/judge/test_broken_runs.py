@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every check has a recorded run in which it does not hold, once that is broken."""
 
 import json

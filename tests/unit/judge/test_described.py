@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a verdict names an example that ran: its code, its mends and its stand-ins."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A recorded run of an example, which is no PASS once it is altered."""
 
 import json

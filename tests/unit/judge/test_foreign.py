@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The judge on runs that Rekindle did not start: workspaces as NVFlare 2.7.3 left them."""
 
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The judge on runs of NVFlare's own examples that nobody watched: recordings, and what breaks them."""
 
 import math

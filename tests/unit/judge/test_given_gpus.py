@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rule on the GPUs of examples: a recorded example, with the samples of a recorded run on two H200s."""
 
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The check on GPU errors: recorded runs on GPUs whose samples are given some."""
 
 import shutil

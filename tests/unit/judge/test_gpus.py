@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Claims on GPUs: a run that had them passes, and each claim has one in which it fails."""
 
 import shutil

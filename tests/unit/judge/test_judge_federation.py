@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A recorded run over four hosts of a federation: it passes, and what breaks it is seen."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the doctor finds, in the verdict."""
 
 from recorded_edits import edit

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs over two nodes: recorded ones of one machine, as their files would be with a node for each rank."""
 
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a host sends, as large as its bounds allow, is read in time that grows as its size does."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The judge on runs that measured their host: two H200s by themselves, and with one that others keep busy."""
 
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models too large to be collected: their evidence from the host counts, if sites sent such models."""
 
 import json

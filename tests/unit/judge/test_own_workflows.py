@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A workflow of a user's own is judged by what the server had of its sites."""
 
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run is of its nonce's time and ran the files that were sent, or it is no PASS."""
 
 import hashlib

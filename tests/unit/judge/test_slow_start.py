@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job.py that prepares its data for long before it starts NVFlare."""
 
 import pytest

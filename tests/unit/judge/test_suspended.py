@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run that SLURM suspended in mid-round: the time in which it stood counts against nothing."""
 
 import re

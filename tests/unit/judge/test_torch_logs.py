@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What torch logs of ranks that end, in the logs of a site and of the console."""
 
 import pytest

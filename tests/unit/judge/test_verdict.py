@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The judge: a clean run passes, and every claim has a run in which it fails."""
 
 import json

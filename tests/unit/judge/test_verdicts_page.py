@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/verdicts.md names every check, and no other."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A lock is its pins, joined with the files that hosts of the lock can install."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kits as NVFlare provisions them, with certificates made here, and a listener on loopback."""
 
 import json

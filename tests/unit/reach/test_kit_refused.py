@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A participant of a federation whose certificate is not valid by its host's clock does not start NVFlare."""
 
 from datetime import timedelta

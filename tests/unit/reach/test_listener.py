@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The listener on the server's host: what it refuses at once, how it ends, and whom it does not wait for."""
 
 import json

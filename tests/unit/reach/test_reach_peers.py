@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whom a site takes for its server, and a server for its site: certificates, clocks, releases and kits."""
 
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The way from a site to the server: what is found of a good one, and what is said of each that is not."""
 
 import errno

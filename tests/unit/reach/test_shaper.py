@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The relay that stands for a slow link: its rate and its delay."""
 
 import socket

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A complaint keeps what is wrong and the fix apart; only people get both as one text."""
 
 import pytest

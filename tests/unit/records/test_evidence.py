@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a rank, job.py and the server write down: lines that belong to their run, and can be read back."""
 
 import math

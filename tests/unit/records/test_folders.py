@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Readers of the records in a run's folder, and the names that they go by."""
 
 import re

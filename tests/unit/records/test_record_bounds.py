@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One host's record is bounded in every field, read by one boundary, and known before any thread starts."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records: strict, versioned, and one sentence when they are broken."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text that came from a host is made harmless in a time that has a bound, whatever it is."""
 
 import re

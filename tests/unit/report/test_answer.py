@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The answer on the terminal: how many are proven, each cause once, complete, deaf to what hosts say."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The board for a terminal and for a wiki: complete at every width, and deaf to what hosts put in it."""
 
 import re

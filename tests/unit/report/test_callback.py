@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The callback under a real ansible-playbook, in a repository of throwaway playbooks."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the callback refuses before a host is asked, and what a check and a play without stages leave."""
 
 import json

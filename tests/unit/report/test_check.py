@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ``--check`` ends with, from the records alone: ``ready`` and ``refused``, and no other word."""
 
 from datetime import datetime, timedelta, timezone

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hosts that were lost, given back or only read are named so in every report."""
 
 import xml.etree.ElementTree as ET

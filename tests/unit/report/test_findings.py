@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Findings in every report, and a known issue that no longer shows."""
 
 import xml.etree.ElementTree as ET

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hostile text in every field of every record that reaches the reports: their structure stays what it is."""
 
 import json

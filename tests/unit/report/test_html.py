@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages: without any other file, complete, and deaf to what hosts put in them."""
 
 import base64

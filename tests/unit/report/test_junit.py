@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """junit.xml: only PASS is green, and any text makes well-formed XML 1.0."""
 
 import xml.etree.ElementTree as ET

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The live view inside a run, on a terminal that the test makes; what is written there is read."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """metrics.prom, read by Prometheus' own parsers; and that the examples ask for metrics that it has."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plot's coordinates: inside the box, in order, with round ticks."""
 
 import pytest

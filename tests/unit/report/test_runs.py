@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A line a run: when it began, on what, how it ended, how long it took."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page's strips: every GPU as a point."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run that goes on, on a terminal and a line a change."""
 
 import re

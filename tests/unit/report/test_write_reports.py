@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reports of a results folder."""
 
 import errno

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Acceptance of all hosts of any number of runs."""
 
 import json

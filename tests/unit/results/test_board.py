@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The board: one line for each job, environment, host and release, the newest verdict, and what changed."""
 
 import pytest

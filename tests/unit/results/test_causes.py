@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Failures by cause: alike but for hosts and figures, the worst first, with the lines that show them."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The run of a federation's hosts: what SLURM gave one of them."""
 
 from msgspec.structs import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every gap and every broken record becomes a row that is not green."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host whose key ssh does not trust: what to type."""
 
 import shlex

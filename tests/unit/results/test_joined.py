@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What hosts of a federation sent, joined: a bad host is a sentence, and nothing is lost before a verdict."""
 
 import shutil

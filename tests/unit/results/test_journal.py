@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a playbook notes while it runs: hosts, who left where, and what no longer counts."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which runs may go: never a job's last PASS, an open failure, or a run that goes on."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A collected run: judged by what was sent from here, whatever its host reports."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a results folder shows of jobs that still run, may still run, or were kept."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the controller keeps of the runs that it sent: a nonce and a verdict each, for its owner alone."""
 
 import threading

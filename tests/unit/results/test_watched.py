@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where each host of a run is, from the records that its stages have left so far."""
 
 import os

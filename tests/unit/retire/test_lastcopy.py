@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The last copy on the controller: the host's answer is checked, and it is a capsule again."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is Rekindle's on a host, what of it is kept, and that all of it goes, wherever that is interrupted."""
 
 import errno

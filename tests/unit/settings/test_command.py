@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was typed, as it can be shown: complete, but for secrets."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The groups of a federation, and what is wrong with them."""
 
 import pytest

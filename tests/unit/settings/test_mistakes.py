@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each mistake in a host's settings is one sentence with the setting's name, and the fix."""
 
 import json

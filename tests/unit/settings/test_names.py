@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which variables of a user's are taken for settings, what a word is near to, and which roles look."""
 
 import re

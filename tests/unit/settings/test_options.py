@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job's options are read from its job.py as its own parser has them, or not at all."""
 
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The mistakes of a play's hosts, as Ansible knows their variables: the same mistake is one line."""
 
 import shutil

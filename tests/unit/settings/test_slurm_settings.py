@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What can be asked of SLURM, and each mistake in it as one sentence."""
 
 import pytest

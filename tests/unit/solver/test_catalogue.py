@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The catalogue compared with the locks that we ship: they install what it describes."""
 
 import re

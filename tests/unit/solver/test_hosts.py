@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The build, or the axis that refuses, for hosts from Pascal to Blackwell; each with the fact it rests on."""
 
 import pytest

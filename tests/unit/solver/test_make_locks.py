@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How scripts/make_locks.py writes what uv resolved, without an index."""
 
 import lock_controller

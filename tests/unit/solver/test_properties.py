@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What holds for every host, whatever it is."""
 
 from hypothesis import example, given, settings

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What real GPU hosts gave: their records read, and their runs are judged here as they were there."""
 
 import json

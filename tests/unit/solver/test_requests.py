@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pins, the host's own torch, mixed and silent GPUs, and the words of a refusal."""
 
 import pytest

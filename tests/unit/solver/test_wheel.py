@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Architectures out of a wheel's file."""
 
 import struct

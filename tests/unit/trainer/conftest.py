@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """As much of NVFlare as our components take, which the tests' own Python does not have."""
 
 import importlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The server's component that predicts a round's transfers, and ends a job that links do not bear."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which numbers of a result a forward pass alone changes, so that they show no training."""
 
 import sys

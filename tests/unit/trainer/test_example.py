@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An example runs unchanged: mends that fit, its own commands in turn, the first status not 0."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A process that ends waits for threads of gloo's that are at work, and for no others, and not forever."""
 
 import subprocess

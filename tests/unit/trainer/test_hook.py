@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an example's processes load first: modules are patched as they are imported, and no others."""
 
 import importlib

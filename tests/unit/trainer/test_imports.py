@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a trainer cannot import is noted, and nothing else is."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A site's ranks, on one machine or the nodes of a SLURM allocation, by a torchrun that reports its call."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was simulated is also found where the job asked for it, until the job ends."""
 
 import pytest

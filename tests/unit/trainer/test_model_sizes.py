@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bytes of a model's weights, as torch's, NumPy's and Keras' trees have them."""
 
 from types import SimpleNamespace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which models of NVFlare's workspace are loaded in the run's environment."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The folder of a simulation has what was given for it, as NVFlare 2.9's SimEnv gives its list of classes."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sites from the command line, turns on shared GPUs, and training without NVFlare."""
 
 import fcntl

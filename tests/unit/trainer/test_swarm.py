@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What our component at a site of swarm learning records, whichever of them aggregates."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What our component at the server compares a result with, whatever others there do with what was sent."""
 
 import sys

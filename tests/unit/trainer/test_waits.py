@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What shortens NVFlare's waits: the settings that a recipe gets, and the executor that they name."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is installed: the environment's own distributions, and those of the host's Python."""
 
 import json

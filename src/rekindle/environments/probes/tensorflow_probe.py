@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TensorFlow: the build's versions, a product on each GPU compared with the CPU, an all-reduce over all.
 
     tensorflow_probe.py NcclAllReduce|HierarchicalCopyAllReduce|ReductionToOneDevice

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torch: the build's versions, a product on each GPU compared with the CPU, a collective, an optimizer.
 
 Without GPUs the collective is of two processes, with gloo.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The checks, a module for each subject; docs/verdicts.md has what each needs and which lie shows it."""
 
 from importlib import import_module

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The claim on what was measured of a host."""
 
 from rekindle.judge.check import Options, Result, claim, unknown

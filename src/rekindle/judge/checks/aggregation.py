@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How NVFlare's server aggregated the sites' results: every site counts, and the model is their mean."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether what a site sent is its own, and comes from the model that it was sent."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a run went on that Rekindle did not start, by the logs of its server and trainers."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Evidence and files are of this run: read, with its nonce, as sent, and without an exception."""
 
 from collections.abc import Iterator

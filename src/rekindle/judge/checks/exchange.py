@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results of sites, as our component at the server recorded them: all of them, sound, and their own."""
 
 import re

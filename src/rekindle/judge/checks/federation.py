@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A federation over hosts: who was connected, by which certificate, and what its rounds cost."""
 
 import re

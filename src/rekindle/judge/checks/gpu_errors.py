@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GPU errors in the driver's samples: Xids and uncorrected memory errors."""
 
 from collections.abc import Iterator

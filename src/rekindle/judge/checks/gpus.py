@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a site's processes used the GPUs that the run was given, by the driver's samples."""
 
 from collections import Counter

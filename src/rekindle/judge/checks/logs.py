@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The logs of NVFlare's server and sites, and job.py's output, are complete and without an error."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Claims on what goes between sites and server: how large, streamed, quantised."""
 
 import re

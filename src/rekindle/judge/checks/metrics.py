@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Losses and metrics, as sites report them with their results and ranks record them."""
 
 import json

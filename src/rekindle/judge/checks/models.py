@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The models that NVFlare's server saved, as the run's own environment loaded them on the host."""
 
 from collections.abc import Iterator

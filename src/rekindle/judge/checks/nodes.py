@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs over several nodes: ranks on their nodes, at one pace, and across the network."""
 
 import re

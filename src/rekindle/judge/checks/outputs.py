@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Claims on results other than models: evaluations, statistics, survival curves, Flower's rounds."""
 
 import json

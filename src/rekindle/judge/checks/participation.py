@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Claims on who took part in a run, and for how many rounds, by what NVFlare's server logs: any workflow."""
 
 from collections import Counter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether sites' processes worked, by the driver's samples."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The claim that NVFlare's server selected its best model."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ran, and whether the logs of the server and the sites have the same tasks."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every time in a run's files lies in the run, in its round, and after its nonce."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The claim on experiment trackers: what they gave back of a run, in its own environment."""
 
 from collections.abc import Iterator

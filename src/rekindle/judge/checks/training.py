@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Claims on the training: the devices of ranks, and that every site changed the model that it was sent."""
 
 import re

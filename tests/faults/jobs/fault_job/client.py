@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one rank of a site: gradient descent on points of its own."""
 
 import time

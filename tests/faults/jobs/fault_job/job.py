@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The job that faults are injected into: NVFlare's numpy FedAvg, external trainers, a look at the result."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A logistic regression and its data: two clouds of points, generated."""
 
 import numpy as np
