@@ -18,6 +18,7 @@ _ROOMS = (
 _OPENS = {"open", "read_bytes", "read_text", "fromfile", "mmap"}
 _COPIES = {"copy", "copy2", "copyfile", "copytree"}
 _OURS = {
+    "capsule/packages.py": "what uv answered, in the user's own folder",
     "capsule/python.py": "an archive of Python that the inventory names",
     "capsule/uv.py": "our own lock",
     "cli/federation.py": "what our own playbook wrote",
@@ -27,6 +28,7 @@ _OURS = {
     "federation/authority.py": "the user's own authority",
     "hostfacts/frames.py": "our own collector",
     "jobs/load.py": "the user's job",
+    "jobs/requirements.py": "the user's job",
     "results/federated.py": "copies what was unpacked here of each host",
     "results/journal.py": "our own site.yml",
     "results/state.py": "the user's own folder of keys",

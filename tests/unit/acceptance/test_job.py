@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from shutil import copytree
+from shutil import copytree, ignore_patterns
 
 import pytest
 
@@ -73,7 +73,7 @@ def measure(recordings, tmp_path):
     smi = tmp_path / "bin" / "nvidia-smi"
     smi.write_text(SMI.format(recordings=recordings, uuids=" ".join(UUIDS), folder=tmp_path))
     smi.chmod(0o755)
-    job = copytree(JOB, tmp_path / "job")
+    job = copytree(JOB, tmp_path / "job", ignore=ignore_patterns("__pycache__"))
     again = job / "again.py"
     again.write_text(again.read_text().replace("_PAUSE_S = 15.0", "_PAUSE_S = 0.1"))
     (tmp_path / "evidence").mkdir()

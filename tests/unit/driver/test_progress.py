@@ -46,6 +46,32 @@ def test_before_the_first_round_it_is_told_what_begins(trainers):
     assert said(job, server, client).endswith("compute their first batch")
 
 
+def test_a_run_is_starting_until_a_rank_has_its_device(trainers):
+    run, lines = trainers
+    reporter = Reporter(run, read(run / "spec.json", RunSpec).job)
+    reporter.report(1.0)
+    assert reporter.is_starting
+    (path, text), *_ = [(path, text) for _, path, text in lines if json.loads(text)["event"] == "device"]
+    path.write_text(text + "\n")
+    reporter.report(2.0)
+    assert not reporter.is_starting
+
+
+def test_without_ranks_evidence_a_run_is_starting_until_every_site_sent_a_result(trainers):
+    run, lines = trainers
+    reporter = Reporter(run, read(run / "spec.json", RunSpec).job)
+    results = [
+        (path, text) for _, path, text in lines if json.loads(text).get("sketch") and "server" in path.name
+    ]
+    states = []
+    for path, text in results:
+        with path.open("a") as file:
+            file.write(text + "\n")
+        reporter.report(1.0)
+        states.append(reporter.is_starting)
+    assert (states[0], states[-1]) == (True, False)
+
+
 def test_each_round_is_reported_with_its_loss_and_what_is_left(trainers):
     run, lines = trainers
     reporter, messages = Reporter(run, read(run / "spec.json", RunSpec).job), []

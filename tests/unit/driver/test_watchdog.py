@@ -66,7 +66,9 @@ class Story:
     def change(self, pid, **fields):
         self.processes[pid] = replace(self.processes[pid], **fields)
 
-    def after(self, seconds, pid=TRAINER, *, ran=0.0, waited=0.0, slice_s=0.002, grown=0, gpus=None):  # noqa: PLR0913
+    def after(  # noqa: PLR0913
+        self, seconds, pid=TRAINER, *, ran=0.0, waited=0.0, slice_s=0.002, grown=0, gpus=None, starting=False
+    ):
         """Let time pass, in which a process runs and waits for a CPU in these shares, and look."""
         self.at += seconds
         process = self.processes.get(pid)
@@ -80,7 +82,7 @@ class Story:
                 for thread, then in process.threads.items()
             }
             self.change(pid, threads=times, memory_kib=process.memory_kib + grown)
-        return self.dog.look(self._now(), gpus or {})
+        return self.dog.look(self._now(), gpus or {}, starting=starting)
 
     def lasts(self, limit_s, **share):
         """Return after how many seconds of the same the run is reported dead, and the message."""
@@ -128,6 +130,12 @@ def test_a_run_that_only_polls_is_silent(story, idle, shares):
     seconds, message = story.lasts(600, **shares)
     assert seconds == 65, idle
     assert message == "Nothing has moved for 60 s: no log line, no evidence, no activity of the processes."
+
+
+def test_before_the_first_results_silence_has_minutes_and_has_an_end(story):
+    """A download or a first compilation shows nothing."""
+    seconds, message = story.lasts(600, starting=True)
+    assert (seconds, message.split(":")[0]) == (245, "Nothing has moved for 240 s")
 
 
 @pytest.mark.parametrize(

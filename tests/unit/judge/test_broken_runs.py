@@ -250,7 +250,7 @@ PT_DDP = [
     ("no_error_logged", UNKNOWN, removed(ERRORS)),
     ("no_error_logged", UNKNOWN, added(ERRORS, "ERROR")),
     ("no_error_logged", UNKNOWN, error_log_renamed),
-    ("trainers_print_no_failure", UNKNOWN, added(SITE, f"{PRINTED} - ValueError: no")),
+    ("trainers_print_no_failure", UNKNOWN, added(SITE, f"{PRINTED} - RuntimeError: CUDA error: no")),
     ("job_printed_no_error", FAILS, added("job.log", "Traceback (most recent call last):\nValueError: no")),
     ("job_printed_no_error", UNKNOWN, removed("job.log")),
     ("sites_had_the_servers_tasks", UNKNOWN, replaced(SITE, r".*task result sent to server\n", count=1)),

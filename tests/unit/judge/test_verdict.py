@@ -114,7 +114,7 @@ def test_the_first_exception_is_the_cause(clean_run):
     edit(clean_run / "ended.json", '"exit_status": 0', '"exit_status": 1')
     verdict = judge(clean_run)
     assert verdict.cause == "site-2 rank 0 raised ModuleNotFoundError: No module named 'x' at client.py:9."
-    assert "lock" in verdict.remedy
+    assert "requirements: in job.yml" in verdict.remedy
 
 
 def test_a_verdict_carries_memory_and_bytes():

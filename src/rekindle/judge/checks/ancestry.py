@@ -12,6 +12,7 @@ from rekindle.judge.sketches import left, made, reject
 from rekindle.records.events import Sketch, TaskEvent
 
 from .aggregation import by_round, by_site, no_weights
+from .metrics import is_loss
 
 _GROWN, _ALONG, _SHRUNK = 0.5, 0.95, 0.25
 """By training no model changes by half of itself along itself, or becomes a quarter of itself."""
@@ -49,7 +50,11 @@ def results_are_their_own(run: Run) -> Iterator[Result]:
         message = (
             f"{event.site} sent in round {event.round} the weights of {earlier.site} in round {earlier.round}"
         )
-        if event.round == earlier.round and event.metrics and event.metrics == earlier.metrics:
+        if (
+            event.round == earlier.round
+            and event.metrics == earlier.metrics
+            and any(map(is_loss, event.metrics))
+        ):
             alike.append(
                 f"{message} with the same metrics, as two sites do that have the same data and seed."
             )

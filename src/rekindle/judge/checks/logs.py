@@ -58,9 +58,10 @@ _SENT = "task result sent to server"
 """Of a client, whose trainer had gone on from what it printed before."""
 _LASTING = re.compile(
     _DIED.pattern
-    + r"|CUDA|CUBLAS|CUDNN|NCCL|HIP error|device-side assert|out of memory|OutOfMemory|MemoryError"
+    + r"|torch[./]distributed|\bDist\w+Error|[Gg]loo|NCCL"
+    + r"|CUDA|CUBLAS|CUDNN|HIP error|device-side assert|out of memory|OutOfMemory|MemoryError"
 )
-"""Ends of processes, and errors after which what a GPU or a process computes is not to be trusted."""
+"""Ends of processes, and errors after which what ranks, a GPU or a process compute is not to be trusted."""
 _TORCH = re.compile(f"^{OF_TORCH}")
 _AFTER_S = 2.0
 """Threads of a process that ends may log for this long, as Flower's do."""

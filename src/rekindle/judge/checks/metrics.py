@@ -130,12 +130,12 @@ def _losses(run: Run) -> dict[tuple[str, str], list[float]]:
     losses: dict[tuple[str, str], list[float]] = {}
     for line in sorted(run.trained, key=lambda line: (line.event.round or 0, line.event.time)):
         for name, value in line.event.metrics.items():
-            if _is_loss(name) and value is not None:
+            if is_loss(name) and value is not None:
                 losses.setdefault((line.event.site, name), []).append(value)
     return losses
 
 
-def _is_loss(name: str) -> bool:
+def is_loss(name: str) -> bool:
     """Whether a metric is a complete loss, which falls where a model learns; a part of one may rise."""
     words = [word for word in re.split(r"[^a-z]+", name.lower()) if word]
     return words[-1:] == [_LOSS] and _STAGES.issuperset(words[:-1])
