@@ -14,7 +14,7 @@ from slurm_stand_in import stand_in
 from rekindle.judge.checks.nodes import nodes_keep_pace
 from rekindle.judge.run import Run
 from rekindle.records import EnvRecord, RunSpec, VerdictRecord, read
-from rekindle.records.events import ContributionEvent, DeviceEvent, RoundEvent
+from rekindle.records.events import DeviceEvent, RoundEvent, TaskEvent
 from rekindle.records.evidence import read_lines
 
 JOBS = ["lightning_ddp", "tf_mirrored", "llm_sft", "llm_peft", "tensor_stream"]
@@ -51,7 +51,7 @@ def test_it_passes_on_cpu(jobs, job):
 
 def test_a_site_of_lightning_counts_by_its_steps_of_the_round_and_not_of_all_so_far(jobs):
     lines = read_lines(jobs.results / "local/lightning_ddp")
-    weights = {line.event.weight for line in lines if isinstance(line.event, ContributionEvent)}
+    weights = {line.event.weight for line in lines if isinstance(line.event, TaskEvent)}
     assert len(weights) == 1, weights
 
 
