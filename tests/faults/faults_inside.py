@@ -97,13 +97,13 @@ FAULTS = [
     ),
     Fault(
         "model returned unchanged",
-        r"site-\d rank 0 ended round 0 after \d+ samples with its weights unchanged",
+        r"site-\d in round \d sent back the model that it was sent",
         _client("evidence.round(", UNCHANGED),
         changes=ONE_SITE,
     ),
     Fault(
         "model returned unchanged, evidence says otherwise",
-        r"L2 distance from the initial one is 0\.|final accuracy",
+        r"site-\d in round \d sent back the model that it was sent",
         _client("send(weights, metrics)", UNCHANGED),
         changes=ONE_SITE,
     ),
@@ -115,7 +115,7 @@ FAULTS = [
     ),
     Fault(
         "NaN weights",
-        r"loss not finite",
+        r"sent what is not finite",
         _client("evidence.round(", f'{MARK}\nweights = weights * float("nan")'),
         changes=ONE_SITE,
     ),

@@ -189,6 +189,15 @@ def _recording(run: Run) -> set[tuple[str, int]]:
     return {(line.event.site, line.event.rank) for line in lines}
 
 
+def _why(run: Run, done: list[int]) -> str:
+    """Return what a rank's rounds say of the run, if anything."""
+    if len({*done}) < len(done):
+        return " Two runs wrote this evidence, or the rank was started twice."
+    if not run.account.ended:
+        return " The server's log stops before the run's end: the server was killed or died."
+    return ""
+
+
 def _untrained_ranks(run: Run) -> Iterator[Result]:
     """Yield each rank that left a round out, did not train in one, or differs from the site's others."""
     may_stop = any(flow.may_stop for flow in run.account.flows)
@@ -198,7 +207,8 @@ def _untrained_ranks(run: Run) -> Iterator[Result]:
         done = [line.event.round for line in lines]
         wanted = list(range(len(done) if done and may_stop else run.spec.job.rounds))
         if done != wanted:
-            yield fails(f"{who} trained rounds {done}, not {wanted}.", lines[-1] if lines else None)
+            message = f"{who} trained rounds {done}, not {wanted}.{_why(run, done)}"
+            yield fails(message, lines[-1] if lines else None)
         for line in lines:
             event = line.event
             if event.samples < 1 or event.model_in == event.model_out:
