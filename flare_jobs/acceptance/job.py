@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure the GPUs of this host, and the host, into evidence/acceptance.jsonl.
 
-job.py --client_ids site-1 --gpu [UUID,UUID…] --num_rounds 1 [--minutes=N]
+job.py --gpu [UUID,UUID…] [--minutes=N]
 
 One process a GPU (`ranks.py`) measures; this one reads nvidia-smi before, meanwhile and after, and the disks
 while those begin. What is worse than it should be is measured again (`again.py`).
@@ -36,8 +36,6 @@ _LIMIT_S = 240.0
 def main() -> None:
     """Measure, and write the record."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--client_ids", nargs="+")
-    parser.add_argument("--num_rounds", type=int)
     parser.add_argument("--gpu", required=True)
     parser.add_argument("--minutes", type=float, default=0.0)
     args = parser.parse_args()

@@ -97,10 +97,10 @@ def test_what_travels_to_a_host_is_what_a_checkout_sends(installed, tmp_path):
     assert done.stdout.strip() == written(packed(REPOSITORY / "flare_jobs"), tmp_path / "checkout").name
 
 
-def test_without_an_inventory_it_is_this_machine(call):
+def test_without_an_inventory_it_does_nothing(call):
     done = call("site", "--list-hosts")
-    assert done.returncode == 0, done.stderr
-    assert "local" in done.stdout
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "-i" in done.stderr
 
 
 @pytest.mark.parametrize(("arguments", "status"), [(("--version",), 0), (("judge", "."), 2), (("sight",), 2)])

@@ -16,8 +16,10 @@ _HOOK = "import rekindle.trainer.hook\n\nrekindle.trainer.hook.install()\n"
 
 def command(run_dir: Path, spec: RunSpec) -> list[str]:
     """Return the command that starts the job in ``run_dir``, from its code's folder there."""
-    starts = ["job.py"] if spec.job.example is None else ["-m", _STARTER, str(run_dir / folders.SPEC)]
-    return [spec.python, *starts, *_options(spec)]
+    if spec.job.example is None:  # it measures its host's GPUs
+        gpus = ",".join(gpu for site in spec.sites for gpu in site.gpus or ["cpu"] * site.ranks)
+        return [spec.python, "job.py", "--gpu", f"[{gpus}]", *_options(spec)]
+    return [spec.python, "-m", _STARTER, str(run_dir / folders.SPEC), *_options(spec)]
 
 
 def _options(spec: RunSpec) -> list[str]:

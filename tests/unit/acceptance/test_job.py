@@ -88,7 +88,7 @@ def measure(recordings, tmp_path):
 
     def run(ranks=RANK, uuids=UUIDS, *options):
         (job / "ranks.py").write_text(ranks)
-        words = ["job.py", "--client_ids", "site-1", "--gpu", f"[{','.join(uuids)}]", "--num_rounds", "1"]
+        words = ["job.py", "--gpu", f"[{','.join(uuids)}]"]
         return subprocess.run(
             # A Python without our packages, as the environment of the GPUs' framework is.
             [f"{sys.base_prefix}/bin/python3", *words, *options],

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job's own folders are added to PATH and PYTHONPATH, of which nothing is lost."""
+"""What a run is started with: its command, and the folders that a job adds to PATH and PYTHONPATH."""
 
 import os
 
 from msgspec.structs import replace
 
-from rekindle.driver.command import environment
+from rekindle.driver.command import command, environment
 from rekindle.host.variables import path_from
 from rekindle.records import Example, RunSpec, read
 
@@ -21,3 +21,10 @@ def test_a_jobs_folders_stand_after_the_environments_and_before_the_hosts(tmp_pa
     assert environ["PYTHONPATH"] == os.pathsep.join([str(tmp_path / "hook"), f"{tmp_path}/job/src", "/p.zip"])
     monkeypatch.delenv("PATH")
     assert environment(tmp_path, spec)["PATH"].endswith(f"/opt/x:{os.defpath}")
+
+
+def test_a_job_that_measures_its_host_is_given_all_of_its_gpus(tmp_path, recordings):
+    spec = read(next(recordings.rglob("spec.json")), RunSpec)
+    sites = (replace(spec.sites[0], gpus=("GPU-1", "GPU-2")),)
+    spec = replace(spec, sites=sites, job=replace(spec.job, example=None, arguments={"minutes": 2.0}))
+    assert command(tmp_path, spec) == [spec.python, "job.py", "--gpu", "[GPU-1,GPU-2]", "--minutes=2.0"]
