@@ -41,11 +41,12 @@ def floating(tree: Any) -> dict[str, Any]:
 
     Other numbers count batches, or are the state of a random generator, and are not averaged.
     """
-    return {
-        name: leaf
-        for name, leaf in leaves(tree)
-        if not isinstance(leaf, bytes) and "float" in str(leaf.dtype)
-    }
+    return {name: leaf for name, leaf in leaves(tree) if _is_floating(leaf)}
+
+
+def _is_floating(leaf: Any) -> bool:
+    """Whether numbers have a floating point; Python's own have."""
+    return not isinstance(leaf, bytes) and "float" in str(getattr(leaf, "dtype", "float"))
 
 
 def array(leaf: Any) -> Any:
@@ -125,5 +126,5 @@ def _leaves(tree: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     import numpy as np  # noqa: PLC0415 - as above
 
     for name, value in sorted(_names(tree).items()):
-        if "float" in str(value.dtype):
+        if _is_floating(value):
             yield name, np.ascontiguousarray(array(value), dtype=np.float32).reshape(-1)
