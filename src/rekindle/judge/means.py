@@ -32,7 +32,7 @@ def find_flaws(rounds: Sequence[Round]) -> Iterator[str]:
     if len(rounds) < 2:
         return
     so_far = accumulate((events for events, _ in rounds), add)
-    if all(map(_mean_of, so_far, [model for _, model in rounds])):
+    if all(map(is_mean, [model for _, model in rounds], so_far)):
         yield "the mean of all results so far, of earlier rounds too"
     if _adds_up(rounds):
         yield "the one before with the differences of all rounds so far, of earlier ones again"
@@ -56,10 +56,7 @@ def find_step_rates(rounds: Sequence[Round]) -> list[float]:
 
 
 def _step_rate(events: list[TaskEvent], model: Sketch) -> float | None:
-    mean = weighted_mean([weight_of(event) for event in events], [made(event) for event in events])
-    if mean is None or not events[0].sent:
-        return None
-    change, step = ([*map(sub, of, events[0].sent)] for of in (mean, model))
+    change, step = _steps(events, model)
     length = math.hypot(*change)
     return sum(map(mul, change, step)) / length**2 if length > MEAN * math.hypot(*model) else None
 
@@ -71,8 +68,7 @@ def _adds_up(rounds: Sequence[Round]) -> bool:
         so_far += events
         if any(event.kind != "WEIGHT_DIFF" for event in events):
             return False
-        weights = [weight_of(event) for event in so_far], [1.0] * len(so_far)
-        means = (weighted_mean(given, [event.sketch for event in so_far]) or () for given in weights)
+        means = _means(so_far, [event.sketch for event in so_far])
         if not any(same(tuple(map(add, events[0].sent, mean)), model, MEAN) for mean in means):
             return False
     return True
@@ -80,8 +76,7 @@ def _adds_up(rounds: Sequence[Round]) -> bool:
 
 def _scale(events: list[TaskEvent], model: Sketch) -> float:
     """Return how many times the mean of the results a model is; 1 if it is no multiple, or of shares."""
-    for weights in ([weight_of(event) for event in events], [1.0] * len(events)):
-        mean = weighted_mean(weights, [made(event) for event in events]) or ()
+    for mean in _means(events, [made(event) for event in events]):
         scale: float = sum(map(mul, mean, model)) / (sum(map(mul, mean, mean)) or math.inf)
         if same(tuple(scale * value for value in mean), model, MEAN) and abs(scale - 1) > _OFF:
             shares = [left(event) if event.kept is not None else event.relative or 1.0 for event in events]
@@ -91,8 +86,7 @@ def _scale(events: list[TaskEvent], model: Sketch) -> float:
 
 def _away(events: list[TaskEvent], model: Sketch) -> bool:
     """Whether the step from what sites were sent to the next model is against the mean of their changes."""
-    mean = weighted_mean([weight_of(event) for event in events], [made(event) for event in events]) or ()
-    change, step = ([*map(sub, of, events[0].sent)] for of in (mean, model))
+    change, step = _steps(events, model)
     along: float = sum(map(mul, change, step))
     return along < -_AGAINST * math.hypot(*change) * math.hypot(*step)
 
@@ -110,16 +104,33 @@ def _not_counted(rounds: Sequence[Round]) -> str:
 
 def _left_out(events: list[TaskEvent], model: Sketch) -> frozenset[str]:
     """Return the sites without whose results a model is the mean of the others'; none if all count."""
-    if _mean_of(events, model) or len(events) > _COMBINED:
+    if is_mean(model, events) or len(events) > _COMBINED:
         return frozenset()
     for size in range(len(events) - 1, 0, -1):
         for some in combinations(events, size):
-            if _mean_of([*some], model):
+            if is_mean(model, some):
                 return frozenset(event.site for event in events if event not in some)
     return frozenset()
 
 
-def _mean_of(events: list[TaskEvent], model: Sketch) -> bool:
-    results = [made(event) for event in events]
+def is_mean(model: Sketch, events: Sequence[TaskEvent]) -> bool:
+    """Return whether a model is the mean of results, by their weights or as equals."""
+    return any(same(mean, model, MEAN) for mean in _means(events, [made(event) for event in events]))
+
+
+def _means(events: Sequence[TaskEvent], sketches: Sequence[Sketch]) -> list[Sketch]:
+    """Return the mean of sketches by the weights of their results, and as equals; those that they have."""
     weights = [weight_of(event) for event in events], [1.0] * len(events)
-    return any(same(weighted_mean(given, results), model, MEAN) for given in weights)
+    return [mean for given in weights if (mean := weighted_mean(given, sketches)) is not None]
+
+
+def _steps(events: Sequence[TaskEvent], model: Sketch) -> tuple[list[float], list[float]]:
+    """Return the steps from what sites were sent to the weighted mean of their results, and to a model.
+
+    Both are of zeros where there is no such mean.
+    """
+    sent = events[0].sent
+    mean = weighted_mean([weight_of(event) for event in events], [made(event) for event in events])
+    ends = (mean, model) if mean and sent else (sent, sent)
+    change, step = ([*map(sub, end, sent)] for end in ends)
+    return change, step

@@ -8,14 +8,13 @@ from rekindle.flare.workspace import Workspace
 from rekindle.records.events import TaskEvent
 from rekindle.records.evidence import Line
 
-from .sketches import MEAN, made, same, weighted_mean
+from .means import is_mean
+from .sketches import made, same
 
 TRAINS = "train"
 """The task of training, unless a workflow has another name for it."""
 _NOT_TRAINED = {"submit_model", "get_weights", "validate"}
 """Tasks for which a site may send weights that it did not train."""
-
-
 _NO_LOSS = 1e-6
 """A loss of which no gradient is left."""
 
@@ -38,12 +37,9 @@ def find_converged(lines: list[Line[TaskEvent]]) -> frozenset[int]:
     if not still:
         return still
     now, before = rounds[min(still)], rounds[numbers[numbers.index(min(still)) - 1]]
-    results = [made(event) for event in before]
-    agreed = all(same(result, results[0]) for result in results)
-    weights = [1.0] * len(before), [event.weight or 1.0 for event in before]
-    averaged = any(same(weighted_mean(each, results), now[0].sent, MEAN) for each in weights)
+    agreed = all(same(made(event), made(before[0])) for event in before)
     done = all(map(_has_no_loss, now))
-    return still if agreed or not averaged or done else frozenset()
+    return still if agreed or done or not is_mean(now[0].sent, before) else frozenset()
 
 
 def _has_no_loss(event: TaskEvent) -> bool:
