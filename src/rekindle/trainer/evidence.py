@@ -17,6 +17,7 @@ from typing import Any
 from rekindle.host.slurm import node
 
 from .arrays import Fingerprint, model
+from .participant import SERVER
 from .ranks import GLOBAL_RANK, LOCAL_RANK
 from .sites import SITE
 
@@ -26,7 +27,7 @@ _LONGEST = 2_000
 
 def server_name() -> str:
     """Return the name of the server's evidence: in a later simulation of one run, another (`hook`)."""
-    return os.environ.get("REKINDLE_SERVER", "server")
+    return os.environ.get(SERVER, "server")
 
 
 class Evidence:

@@ -16,7 +16,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from itertools import chain, count
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 from rekindle.host import folders
 
@@ -24,7 +24,7 @@ from . import links
 from .data import STAND_INS
 from .gloo import rest_at_exit
 from .imports import note_at_end, noting_import_errors
-from .participant import PARTICIPANT, WORKSPACE
+from .participant import PARTICIPANT, SERVER, WORKSPACE
 
 Patch = Callable[[ModuleType], None]
 _NVFLARES = ("nvflare", "__main__")
@@ -58,30 +58,22 @@ class Finder(importlib.abc.MetaPathFinder):
         return spec
 
 
-def _witness_server(module: ModuleType) -> None:
-    """Have NVFlare's server run our components beside those that it built of its configuration."""
-    finalize = module.ServerJsonConfigurator.finalize_config
+def _witness(role: Literal["Server", "Client"]) -> Patch:
+    """Return what has NVFlare's server or clients run our components beside those of their configuration."""
 
-    def finalized(self: Any, *arguments: Any) -> None:
-        from .witnesses import add_to_server  # noqa: PLC0415 - it takes NVFlare
+    def patch(module: ModuleType) -> None:
+        configurator = getattr(module, f"{role}JsonConfigurator")
+        finalize = configurator.finalize_config
 
-        add_to_server(self)
-        finalize(self, *arguments)
+        def finalized(self: Any, *arguments: Any) -> None:
+            from .witnesses import ADDERS  # noqa: PLC0415 - it takes NVFlare
 
-    module.ServerJsonConfigurator.finalize_config = finalized
+            ADDERS[role](self)
+            finalize(self, *arguments)
 
+        configurator.finalize_config = finalized
 
-def _witness_client(module: ModuleType) -> None:
-    """Have NVFlare's clients do the same."""
-    finalize = module.ClientJsonConfigurator.finalize_config
-
-    def finalized(self: Any, *arguments: Any) -> None:
-        from .witnesses import add_to_client  # noqa: PLC0415 - as above
-
-        add_to_client(self)
-        finalize(self, *arguments)
-
-    module.ClientJsonConfigurator.finalize_config = finalized
+    return patch
 
 
 def _simulate_here(module: ModuleType) -> None:
@@ -103,7 +95,7 @@ def _simulate_here(module: ModuleType) -> None:
         names = chain([name], (f"{name}-{number}" for number in count(2)))
         made = root / next(name for name in names if name not in earlier)
         if earlier:
-            os.environ["REKINDLE_SERVER"] = Path(folders.server_events(made.name)).stem
+            os.environ[SERVER] = Path(folders.server_events(made.name)).stem
         if made != chosen.absolute() and (chosen / _GIVEN).is_dir():
             shutil.copytree(chosen / _GIVEN, made / _GIVEN, dirs_exist_ok=True)
         links.lead(chosen, made)
@@ -150,8 +142,8 @@ def _federated(module: ModuleType) -> None:
 
 
 PATCHES: dict[str, Patch] = {
-    "nvflare.private.fed.server.server_json_config": _witness_server,
-    "nvflare.private.fed.client.client_json_config": _witness_client,
+    "nvflare.private.fed.server.server_json_config": _witness("Server"),
+    "nvflare.private.fed.client.client_json_config": _witness("Client"),
     "nvflare.private.fed.app.simulator.simulator_runner": _simulate_here,
     "nvflare.app_common.executors.task_script_runner": _logs_apart,
     "torch.distributed.distributed_c10d": lambda module: rest_at_exit(),

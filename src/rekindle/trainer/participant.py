@@ -21,6 +21,8 @@ from typing import Any
 PARTICIPANT = "REKINDLE_PARTICIPANT"
 """Variable with the participant of a federation that a host is, as JSON: the spec's."""
 WORKSPACE = "REKINDLE_WORKSPACE"
+SERVER = "REKINDLE_SERVER"
+"""Variable with the name that the server of a further simulation records by."""
 _PROGRAMS = {
     "server": ("server.server_train", "fed_server.json"),
     "site": ("client.client_train", "fed_client.json"),

@@ -37,6 +37,10 @@ def add_to_client(configurator: Any) -> None:
     Evidence(f"{site}.{server_name()}").configuration(site, _described(configurator, []))
 
 
+ADDERS = {"Server": add_to_server, "Client": add_to_client}
+"""What adds components to those of a configuration, by whose it is."""
+
+
 def _add(configurator: Any, name: str, component: Any) -> None:
     """Add a component, unless the job's own configuration has one of its class."""
     if type(component) not in map(type, configurator.handlers):
