@@ -18,7 +18,8 @@ def command(run_dir: Path, spec: RunSpec) -> list[str]:
     """Return the command that starts the job in ``run_dir``, from its code's folder there."""
     if spec.job.example is None:  # it measures its host's GPUs
         gpus = ",".join(gpu for site in spec.sites for gpu in site.gpus or ["cpu"] * site.ranks)
-        return [spec.python, "job.py", "--gpu", f"[{gpus}]", *_options(spec)]
+        words = (word.replace("{devices}", f"[{gpus}]") for word in spec.job.command)
+        return [spec.python, *words, *_options(spec)]
     return [spec.python, "-m", _STARTER, str(run_dir / folders.SPEC), *_options(spec)]
 
 

@@ -256,9 +256,9 @@ def with_sizes(job: Job, sizes: Mapping[str, int]) -> Job:
     for name in sizes:
         if name not in SIZES:
             raise RecordError(f"{setting} {name}, which is no size of a job.", f"name {', '.join(SIZES)}.")
-        command = " ".join(job.example.command) if job.example else ""
-        if job.example and SIZES[name] and not any(word in command for word in SIZES[name]):
-            fix = f"leave it out, or pass {SIZES[name][0]} in its command."
+        words = SIZES[name] if job.example else ()
+        if words and not any(word in " ".join(job.command) for word in words):
+            fix = f"leave it out, or pass {words[0]} in its command."
             raise RecordError(f"{setting} {name}, which its command does not take.", fix)
     try:
         return convert({**to_builtins(job), **sizes}, Job)

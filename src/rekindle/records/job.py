@@ -155,6 +155,11 @@ class Job(Record, kw_only=True, frozen=True):
         return container.image if container else None
 
     @property
+    def command(self) -> tuple[str, ...]:
+        """The script that runs it, with its arguments and placeholders, as in its `Example`."""
+        return self.example.command if self.example else ("job.py", "--gpu", "{devices}")
+
+    @property
     def assigns_gpus(self) -> bool:
         """Whether its job.py gives each rank its own GPU, by ``rekindle.trainer``; others see all."""
         return self.example is not None and any("{devices}" in word for word in self.example.command)

@@ -123,9 +123,8 @@ def _loaded(settings: Settings, asked: Iterable[str]) -> Iterator[tuple[Job, Pat
 
 def _arguments(job: Job, called: str, given: Mapping[str, Any], code: Path) -> Iterator[Complaint]:
     """Compare options with the parser of their job, if its code is there."""
-    command = job.example.command if job.example else ("job.py",)
-    known = parser_options(code / command[0])
-    ours = {option.lstrip("-") for option, value in pairwise(command) if value in _OF_JOB}
+    known = parser_options(code / job.command[0])
+    ours = {option.lstrip("-") for option, value in pairwise(job.command) if value in _OF_JOB}
     for option, value in given.items():
         if wrong := _option(option, value, known, ours):
             yield Complaint(f"rekindle_job_arguments gives {called} {option}{wrong[0]}", wrong[1])

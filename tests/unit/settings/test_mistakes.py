@@ -220,6 +220,11 @@ def test_the_end_of_a_lease_is_held_to_what_it_reads_alone():
     assert len(complaints({**values, "rekindle_root": "a b", "rekindle_stop": "x"}, "retire")) == 2
 
 
+def test_the_gpus_that_are_measured_are_no_option(golden):
+    values = {"rekindle_accept": "short", "rekindle_job_arguments": {"acceptance": {"gpu": "[cpu]"}}}
+    golden(*complaints(values))
+
+
 def test_jobs_of_the_users_own(golden, monkeypatch, tmp_path):
     paths = [str(shutil.copytree(OWN, tmp_path / name) / "job.yml") for name in ("line", "b/line", "broken")]
     own, second, broken = paths
