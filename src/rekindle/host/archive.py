@@ -38,7 +38,7 @@ _LOG = r"(log|log_error|error_log)\.txt(\.\d)?"
 _FIRST = (
     re.compile("|".join(map(re.escape, folders.RECORDS))),
     re.compile(rf"{folders.EVIDENCE}/[^/]+\.(jsonl|log)|samples(-[^/]+)?\.jsonl"),
-    re.compile(rf"[^/]+\.log|{folders.JOB}/workspace/[^/]+/[^/]+/({_LOG}|([^/]+/)?meta\.json)"),
+    re.compile(rf"[^/]+\.log|{folders.JOB}/{folders.WORKSPACE}/[^/]+/[^/]+/({_LOG}|([^/]+/)?meta\.json)"),
     re.compile(rf"({folders.AUTOPSY}|{folders.LADDER})/.*|(.*/)?{_LOG}"),
 )
 """The most important files, in this order: they come before the rest and may be larger."""

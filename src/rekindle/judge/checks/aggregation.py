@@ -17,7 +17,7 @@ from rekindle.records.evidence import Line
 
 _AVERAGES = ("FedAvg", "ScatterAndGather", "SwarmServerController")
 """Workflows whose global model is the mean of the sites' results; others have an optimizer of their own."""
-_x = "AccumulateWeightedAggregator"
+_MEAN_AGGREGATOR = "AccumulateWeightedAggregator"
 """Ends the classes of NVFlare's aggregators that do; its k-means, SVM and bagging have others."""
 _TAKES_THE_MEAN = (".FullModelShareableGenerator", ".SimpleModelShareableGenerator")
 
@@ -50,7 +50,6 @@ def no_weights(run: Run) -> str | None:
 
 @check("federated", holds="Every result counts more than 0 in the mean.", unless=no_weights)
 def every_site_counts(run: Run) -> Iterator[Result]:
-    """Every result counts more than 0 in the mean."""
     weights: dict[str, list[float]] = {}
     shares = _shares(run, _averaging(run))
     for line in run.models_sent:
@@ -90,7 +89,6 @@ def _no_mean(run: Run) -> str | None:
     unless=no_weights,
 )
 def global_model_changes(run: Run) -> Iterator[Result]:
-    """The model that sites get is not the same in every round; every site's result has a part in it."""
     rounds = by_round(run)
     sent = [{line.event.sent for line in lines} for _, lines in rounds]
     if sum(map(any, sent)) > 1 and len(set().union(*sent)) == 1:
@@ -123,10 +121,7 @@ def global_model_changes(run: Run) -> Iterator[Result]:
     unless=_no_mean,
 )
 def global_model_is_the_mean(run: Run) -> Iterator[Result]:
-    """The global model after a round is the mean of what the sites sent in it, by their weights.
-
-    With a custom aggregator or an optimizer at the server, it is neither the model before nor one result.
-    """
+    """With a custom aggregator or a server's optimizer, it is neither the model before nor one result."""
     flow = _averaging(run)
     own = _own_aggregator(run, flow) or _optimizer(run, flow)
     models: dict[int, list[Line[GlobalEvent]]] = {}
@@ -185,7 +180,7 @@ def _aggregators(run: Run, flow: Workflow) -> list[dict[str, Any]]:
 
 def _own_aggregator(run: Run, flow: Workflow) -> str:
     paths = (str(item.get("path", "")) for item in _aggregators(run, flow))
-    return next((path for path in paths if path and not path.endswith(_x)), "")
+    return next((path for path in paths if path and not path.endswith(_MEAN_AGGREGATOR)), "")
 
 
 def _given(run: Run, flow: Workflow, name: str) -> Any:

@@ -35,7 +35,6 @@ def _others_data(run: Run) -> str | None:
     unless=_others_data,
 )
 def results_are_their_own(run: Run) -> Iterator[Result]:
-    """No site sent the weights that another site sent, or itself in another round, and no global model."""
     seen: dict[Sketch, TaskEvent] = {}
     models: dict[Sketch, int | None] = {}
     alike: list[str] = []
@@ -84,10 +83,7 @@ def _mixes(event: TaskEvent, before: TaskEvent) -> bool:
     unless=no_weights,
 )
 def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
-    """A site's result is closer to the model that it was sent than chance would have it.
-
-    So is that model to the results of the round before.
-    """
+    """So is that model to the results of the round before."""
     rounds = by_round(run)
     first = rounds[0][1]
     later = run.models_sent[len(first) :]

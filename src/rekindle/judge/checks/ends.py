@@ -54,7 +54,6 @@ def _end_of_trainer(records: list[LogRecord]) -> LogRecord | None:
 
 @check("foreign", holds="No model that a trainer printed is of NaN alone, or the same each time.")
 def printed_models_are_trained(run: Run) -> Iterator[Result]:
-    """No model that a trainer printed is of NaN alone, or the same each time."""
     for name in run.workspace.sites:
         for record, message in wrong_models(run.records(name)):
             yield fails(f"A trainer, as {name} logged it: {message}", record.at)

@@ -39,7 +39,6 @@ _SERVER = (
 
 @check("federated", holds="No trainer recorded an exception.")
 def nobody_raised(run: Run) -> Iterator[Result]:
-    """No trainer recorded an exception."""
     for line in run.of(events.ExceptionEvent):
         event = line.event
         yield fails(f"{event.who} raised {event.kind}: {event.message[:300]}", line)
@@ -47,7 +46,6 @@ def nobody_raised(run: Run) -> Iterator[Result]:
 
 @check("federated", holds="Every file is a regular one of bounded size, and every line of evidence an event.")
 def everything_is_read(run: Run) -> Iterator[Result]:
-    """Every file is a regular one of bounded size, and every line of evidence an event."""
     for message in run.unread:
         yield unknown(message)
     for file, number in run.broken:
@@ -59,7 +57,6 @@ def everything_is_read(run: Run) -> Iterator[Result]:
     holds="Every line of evidence, and the record of the run's end, repeat the nonce of its spec.",
 )
 def all_of_this_run(run: Run) -> Iterator[Result]:
-    """Every line of evidence, and the record of the run's end, repeat the nonce of its spec."""
     nonce = run.spec.nonce
     if not nonce:
         yield unknown("The run's spec has no nonce, so nothing ties the evidence to it.", folders.SPEC)
@@ -75,7 +72,6 @@ def all_of_this_run(run: Run) -> Iterator[Result]:
     holds="Every line of evidence is of the site and rank of its file, and contradicts none there.",
 )
 def everyone_writes_their_own(run: Run) -> Iterator[Result]:
-    """Every line of evidence is of the site and rank whose file it stands in, and contradicts none there."""
     ranks = {
         f"{folders.EVIDENCE}/{site.name}.rank-{rank}.jsonl": (site.name, rank)
         for site in run.all_sites
@@ -123,10 +119,7 @@ def _undigested(run: Run) -> str | None:
     unless=_undigested,
 )
 def files_are_as_sent(run: Run) -> Iterator[Result]:
-    """Every file of the job's code is as it was sent, and so is every copy of it that NVFlare ran.
-
-    Jobs may rewrite their data and what came of an earlier run.
-    """
+    """Jobs may rewrite their data and what came of an earlier run."""
     sent, job = run.spec.files, run.folder / folders.JOB
     data = []
     for name, digest in sent.items():

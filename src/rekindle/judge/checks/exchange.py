@@ -24,10 +24,7 @@ _AGGREGATED = r"Contribution from (\S{1,200}) ACCEPTED by the aggregator at roun
     holds="Our component at the server recorded every result that the server's log has, and no other.",
 )
 def server_recorded_every_result(run: Run) -> Iterator[Result]:
-    """Our component at the server recorded every result that the server's log has, and no other.
-
-    In swarm learning those at the sites do so for what each of them aggregated.
-    """
+    """In swarm learning the components at the sites do so for what each of them aggregated."""
     logged = Counter((SERVER, line.match[1], line.match[2]) for line in run.find(SERVER, CAME.pattern))
     for name in run.account.aggregators:
         logged.update((name, line.match[1], TRAINS) for line in run.find(name, _AGGREGATED))
@@ -55,7 +52,6 @@ def server_recorded_every_result(run: Run) -> Iterator[Result]:
     holds="Every result is OK and finite, and every task and launched process ended well.",
 )
 def results_are_good(run: Run) -> Iterator[Result]:
-    """Every result has the return code OK and finite numbers; every task and launched process ended well."""
     yield from _bad_results(run)
     yield from _bad_ends(run)
 
@@ -109,7 +105,6 @@ def no_devices(run: Run) -> str | None:
     unless=no_ranks,
 )
 def trainers_start_from_the_servers_model(run: Run) -> Iterator[Result]:
-    """The model from which every rank starts a round is the one that the server sent its site."""
     sent = _by_round(run)
     for line in run.of(RoundEvent):
         event, task = line.event, sent.get((line.event.site, line.event.round))
@@ -126,7 +121,6 @@ def trainers_start_from_the_servers_model(run: Run) -> Iterator[Result]:
     unless=no_ranks,
 )
 def server_gets_what_trainers_made(run: Run) -> Iterator[Result]:
-    """What the server got from a site is what every rank of it ended the round with."""
     sent = _by_round(run)
     for line in run.of(RoundEvent):
         event, task = line.event, sent.get((line.event.site, line.event.round))

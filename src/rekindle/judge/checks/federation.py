@@ -32,7 +32,6 @@ def _on_one_host(run: Run) -> str | None:
     unless=_on_one_host,
 )
 def only_sites_connected(run: Run) -> Iterator[Result]:
-    """Every site connected to the server by TLS with a certificate of its own, and nobody else did."""
     sites = {site.name for site in run.all_sites if run.lost.get(site.name) != NEVER}
     lines = enumerate(run.job_log, 1)
     found = ((number, match) for number, line in lines for match in _CONNECTED.finditer(line))
@@ -65,7 +64,6 @@ def only_sites_connected(run: Run) -> Iterator[Result]:
     unless=_on_one_host,
 )
 def sites_stayed(run: Run) -> Iterator[Result]:
-    """No site left before the end, unless the inventory lets the job go on without it."""
     for site, number in run.gone.items():
         left = f"left in round {number + 1} of {run.spec.job.rounds}"
         message = f"{site} {left if number != NEVER else 'never joined'}"

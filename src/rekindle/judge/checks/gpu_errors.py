@@ -16,9 +16,7 @@ from rekindle.records.evidence import Line
     unless=without_gpus,
 )
 def no_gpu_errors(run: Run) -> Iterator[Result]:
-    """No assigned GPU met an Xid error or an uncorrected one of its memory, from first to last sample.
-
-    A run with such an error proves nothing. A GPU without error counts (NVML reports no ECC) is named, and
+    """A run with such an error proves nothing. A GPU without error counts (NVML reports no ECC) is named, and
     passes.
     """
     assigned = sorted({uuid for site in run.spec.sites for uuid in site.gpus})

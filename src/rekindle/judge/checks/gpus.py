@@ -45,10 +45,8 @@ class _Seen(NamedTuple):
     unless=without_gpus,
 )
 def gpus_used(run: Run) -> Iterator[Result]:
-    """Every site's processes, by PID, held memory of each GPU that it was given and worked there.
-
-    So did every rank that reported the GPU. For a job that needs no GPU, it only reports what the processes
-    took. How much a GPU worked is not judged: a small job leaves a large one idle most of the time.
+    """So did every rank that reported the GPU. For a job that needs no GPU, it only reports what the
+    processes took. How much a GPU worked is not judged: a small job leaves a large one idle most of the time.
     """
     given = _given(run)
     during = _during(run)

@@ -102,9 +102,8 @@ def in_turn(run: Run) -> bool:
     holds="The logs of server and sites go from NVFlare's first line to its last, and never back.",
 )
 def logs_are_whole(run: Run) -> Iterator[Result]:
-    """The logs of server and sites go from NVFlare's first line to its last, and never back.
-
-    job.log repeats the server's up to its end, in lines of the loggers and levels that its console shows.
+    """The log of job.py repeats the server's up to its end, in lines of the loggers and levels that its
+    console shows.
     """
     turns = in_turn(run)
     for name in run.members:
@@ -157,7 +156,6 @@ def _printed(run: Run) -> Iterator[tuple[str, str]]:
     holds="No log or error log of the server or a site has an unexplained error; the server aborted nothing.",
 )
 def no_error_logged(run: Run) -> Iterator[Result]:
-    """No log or error log of the server or a site has an unexplained error; the server aborted nothing."""
     aborts = run.find(SERVER, r"Aborting current RUN due to (.*)")
     for name in run.members:
         who, member = "The server" if name == SERVER else name, run.workspace.members.get(name)
@@ -212,7 +210,6 @@ def _errors(record: LogRecord) -> Iterator[str]:
 
 @check("federated", "foreign", holds="Trainers print no unexplained exception and no end of a process.")
 def trainers_print_no_failure(run: Run) -> Iterator[Result]:
-    """Trainers print no unexplained exception and no end of a process."""
     overcome = []
     for name in run.members:
         last = max((record.time for record in run.records(name) if _SENT in record.message), default=0.0)
@@ -249,7 +246,6 @@ def printed_failures(records: list[LogRecord]) -> Iterator[tuple[LogRecord, str]
 
 @check("federated", holds="What job.py printed has no error of NVFlare's and no traceback but harmless ones.")
 def job_printed_no_error(run: Run) -> Iterator[Result]:
-    """What job.py printed has no error of NVFlare's and no traceback but harmless ones."""
     if not any(line.strip() for line in run.job_log):
         yield unknown("What job.py printed was not kept.")
     records = (record for name in run.members for record in run.records(name))

@@ -56,10 +56,7 @@ def _no_metrics(run: Run) -> str | None:
     unless=_no_metrics,
 )
 def reported_metrics_are_finite(run: Run) -> Iterator[Result]:
-    """Each site's loss, or else a metric, is finite in some round; what selects the best model was sent.
-
-    Of what ranks record, each loss and metric is finite and in its range, and the server got the same.
-    """
+    """Of what ranks record, each loss and metric is finite and in its range, and the server got the same."""
     yield from _out_of_range(run)
     yield from _contradicted(run)
     values: dict[tuple[str, str], list[float | None]] = {}
@@ -147,9 +144,7 @@ def is_loss(name: str) -> bool:
     unless=_no_losses,
 )
 def loss_falls(run: Run) -> Iterator[Result]:
-    """No site's loss is the same in all rounds, and not every loss rises in every round.
-
-    Where no loss falls, not every change of the model grows in every round. A loss that ranks record is
+    """Where no loss falls, not every change of the model grows in every round. A loss that ranks record is
     finite in every epoch, and lower at the end than at the start.
     """
     yield from _of_ranks(run)

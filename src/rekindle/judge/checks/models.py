@@ -43,10 +43,7 @@ def _files(run: Run) -> dict[str, str]:
     holds="Every model that the server saved loads in the run's environment: finite, not all zeros, trained.",
 )
 def saved_models_load(run: Run) -> Iterator[Result]:
-    """Every model that the server saved loads in the run's environment: finite, not all zeros, trained.
-
-    The final model of which job.py reports metrics is one of them.
-    """
+    """The final model of which job.py reports metrics is one of them."""
     loaded = {line.event.digest for file, line in run.loaded.items() if file}
     if run.final and loaded and run.final.event.digest not in loaded:
         yield fails("The final model is none that the server saved.", run.final)

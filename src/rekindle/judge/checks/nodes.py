@@ -36,7 +36,6 @@ _LINK = re.compile(r"\[(?P<device>\d{1,4})\][\w.-]{1,40}:\d{1,4}/(?P<link>IB|RoC
     unless=no_devices,
 )
 def ranks_on_their_nodes(run: Run) -> Iterator[Result]:
-    """Every node of the allocation had its ranks of every site; without nodes all are on one machine."""
     devices = {(line.event.site, line.event.rank): line for line in run.of(DeviceEvent)}
     first = next(iter(devices.values()), None)
     for site in run.spec.sites:
@@ -59,7 +58,6 @@ def ranks_on_their_nodes(run: Run) -> Iterator[Result]:
     unless=no_ranks,
 )
 def nodes_keep_pace(run: Run) -> Iterator[Result]:
-    """No node's ranks take much longer than others' for their own part of the steps; others wait for them."""
     by_node: dict[str, list[float]] = {}
     longest = 0.0
     for site in run.spec.sites:
@@ -94,7 +92,6 @@ def _on_one_machine(run: Run) -> str | None:
     unless=_on_one_machine,
 )
 def ranks_crossed_the_network(run: Run) -> Iterator[Result]:
-    """Ranks of different nodes communicated over what NCCL reports; gloo and gRPC use TCP."""
     for site in run.spec.sites:
         lines = [line for line in run.of(DeviceEvent) if line.event.site == site.name]
         backends = {line.event.backend for line in lines}

@@ -29,9 +29,7 @@ class _Used(NamedTuple):
     holds="The processes of every site that sent a result took CPU time for its tasks.",
 )
 def every_site_worked(run: Run) -> Iterator[Result]:
-    """The processes of every site that sent a result took CPU time from its first task to its last result.
-
-    Of a site whose client launches its trainers, those alone count. Ranks that report their processes have
+    """Of a site whose client launches its trainers, those alone count. Ranks that report their processes have
     each its own. SLURM's daemons start the ranks on its nodes, which no client has then.
     """
     yield from _not_distinct(run)

@@ -19,10 +19,7 @@ _GAP_S = 30.0
     needs=(SampleEvent,),
 )
 def sampled_all_along(run: Run) -> Iterator[Result]:
-    """The driver took samples from before the first round to after the last one, of all GPUs each time.
-
-    They have no gap; on the driver's own node, none from the run's start to its end.
-    """
+    """Samples have no gap; those of the driver's own node, none from the run's start to its end."""
     rounds = [line.event for line in run.of(RoundEvent)]
     first = min((event.time - event.seconds for event in rounds), default=math.inf)
     last = max((event.time for event in rounds), default=-math.inf)

@@ -48,7 +48,6 @@ def runs_as_described(run: Run) -> Result:
     holds="Each site has the tasks that the server gave it, in that order, and sent a result of each.",
 )
 def sites_had_the_servers_tasks(run: Run) -> Iterator[Result]:
-    """Each site has the tasks that the server gave it, in that order and time, and sent a result of each."""
     given: dict[str, list[str]] = {}
     for line in run.find(SERVER, GIVEN.pattern):
         given.setdefault(line.match[1], []).append(f"{line.match[2]} {line.match[3]}")
@@ -91,7 +90,6 @@ def _steps(message: str) -> Iterator[tuple[str, re.Match[str]]]:
 
 @check("federated", holds="Each site has the log of one start of its own client, and no other site left one.")
 def logs_are_of_their_sites(run: Run) -> Iterator[Result]:
-    """Each site has the log of one start of its own client, and no other site left one."""
     names = [site.name for site in run.spec.sites]
     timed: dict[tuple[str, ...], str] = {}
     for name in names:

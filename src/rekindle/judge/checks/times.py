@@ -106,7 +106,6 @@ def _start(line: _Round) -> float:
     needs=(Ended,),
 )
 def all_within_the_run(run: Run) -> Iterator[Result]:
-    """Every event, sample and log line lies between the run's start and end; no event, in a suspension."""
     assert run.ended is not None
     if run.started is None:
         yield unknown("The record of the run's end does not have its start.", folders.ENDED)
@@ -152,10 +151,7 @@ def _unplaced(run: Run) -> str | None:
     unless=_unplaced,
 )
 def made_under_its_nonce(run: Run) -> Iterator[Result]:
-    """The run lies between the making of its nonce and its collection, by the controller's clock.
-
-    The host's clock may be wrong, and may have been set in between: the offset counts that allows more.
-    """
+    """The host's clock may be wrong, and may have been set in between: the offset counts that allows more."""
     before = run.spec.clock
     if before is None or before.asked is None:
         return
