@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from . import CACHE
-from .machine import SUITE, apt_source, apt_sources, run
+from .machine import SUITE, apt_source, apt_sources, provide, run
 
 _PACKAGES = (
     "ca-certificates",
@@ -61,6 +61,7 @@ def base(*more: str, suite: str = SUITE) -> Path:
 
 
 def _build(folder: Path, packages: Sequence[str], suite: str) -> None:
+    provide()
     print(f"Building the lab's base in {folder}, once", flush=True)
     options = ["--quiet", "--mode=root", "--variant=minbase", f"--include={','.join(packages)}"]
     options += [f"--dpkgopt=path-exclude={pattern}" for pattern in _WITHOUT]

@@ -137,7 +137,8 @@ class Job(Record, kw_only=True, frozen=True):
     priority: Integer = 0
     """Jobs of a higher one go first, equal ones in the order of rekindle_jobs."""
     silence_s: Positive = 60
-    """Seconds without any progress (log, evidence, activity) after which the run is ended as HUNG."""
+    """Seconds without any progress (log, evidence, activity) after which the run is ended as HUNG; four times
+    as many before each site's first result."""
     required: bool = True
     arguments: Table[Text | Integer | Number | bool | Few[Text]] = {}
     """Options that job.py is called with: ``local_epoch: 2`` becomes ``--local_epoch 2``; true is a flag."""
