@@ -112,24 +112,24 @@ def test_a_host_on_which_a_job_still_runs_is_not_touched(cut, pair, tmp_path):
 
 def test_a_host_whose_copy_fails_is_not_touched(cut, pair, tmp_path):
     before = listing(pair, HOST)
-    on_host(pair, "chmod 0 rekindle/runs/early-*/verdict.json")
+    on_host(pair, "chmod 0 rekindle/runs/early-*/ended.json")
     done = retire(pair, tmp_path)
-    on_host(pair, "chmod 600 rekindle/runs/early-*/verdict.json")
+    on_host(pair, "chmod 600 rekindle/runs/early-*/ended.json")
     assert done.status != 0
-    assert re.search(r"verdict\.json cannot be packed: Permission denied\. Fix: ", printed(done))
+    assert re.search(r"ended\.json cannot be packed: Permission denied\. Fix: ", printed(done))
     assert listing(pair, HOST) == before
 
 
 def test_after_retire_the_host_is_as_it_was_and_what_is_worth_keeping_is_home(cut, pair, bare, tmp_path):
-    sums = "cd rekindle/runs && sha256sum */verdict.json"
-    verdicts = dict(reversed(line.split()) for line in on_host(pair, sums).splitlines())
+    sums = "cd rekindle/runs && sha256sum */ended.json"
+    ends = dict(reversed(line.split()) for line in on_host(pair, sums).splitlines())
     assert any(path.startswith("/var/tmp/rekindle-lease\t") for path in listing(pair, HOST))
     done = retire(pair, tmp_path)
     assert done.status == 0, done.output
     assert listing(pair, HOST) == bare
     kept = tmp_path / HOST / "retired"
-    assert len(verdicts) == 2  # of pt_ddp and early
-    for name, digest in verdicts.items():
+    assert len(ends) == 2  # of pt_ddp and early
+    for name, digest in ends.items():
         done = subprocess.run(["sha256sum", kept / "runs" / name], capture_output=True, text=True, check=True)
         assert done.stdout.split()[0] == digest
     record = read(tmp_path / HOST / "retired.json", RetiredRecord)

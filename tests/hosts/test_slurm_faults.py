@@ -13,7 +13,8 @@ from slurm_runs import ASKED, PT_DDP, asked, built, in_mid_run, verdict
 from waits import until
 
 from rekindle.doctor import diagnose_paths
-from rekindle.records import Ended, EnvRecord, HostRecord, PayloadRecord, RunSpec, VerdictRecord, read
+from rekindle.judge import judge
+from rekindle.records import Ended, EnvRecord, HostRecord, PayloadRecord, RunSpec, read
 
 VALIDATE = "playbooks/validate.yml"
 
@@ -117,7 +118,7 @@ def test_two_jobs_on_the_same_nodes_at_once_pass(on_slurm, cluster):
     until(lambda: cluster.run("login", "squeue --noheader --format=%T").split() == ["RUNNING"] * 2)
     until(lambda: cluster.run("login", "squeue --noheader") == "", 300)
     for run in runs:
-        answer = read(run / "verdict.json", VerdictRecord)
+        answer = judge(run)
         assert (answer.verdict, answer.cause) == ("PASS", None)
         assert set(read(run / "spec.json", RunSpec).nodes) == {"n9", "n10"}
 

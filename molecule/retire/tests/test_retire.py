@@ -19,5 +19,5 @@ def test_run_logs_and_capsule_are_kept():
     run = next(run for run, verdict in kept["runs"].items() if verdict == "PASS")
     assert run.startswith("pt_ddp-")
     names = {path.relative_to(HOME / "retired").as_posix() for path in HOME.glob("retired/**/*")}
-    assert {f"runs/{run}/verdict.json", "logs/environments/log.txt", "env.json"} <= names
+    assert {f"runs/{run}/ended.json", "logs/environments/log.txt", "env.json"} <= names
     assert {f"locks/{lock}" for lock in kept["environments"]} <= names

@@ -13,8 +13,9 @@ def run(host):
     return host.file(path)
 
 
-def test_its_verdict_is_there_and_is_pass(host, run):
-    assert json.loads(host.file(f"{run.path}verdict.json").content_string)["verdict"] == "PASS"
+def test_its_end_is_recorded_and_no_verdict_is_the_hosts(host, run):
+    assert json.loads(host.file(f"{run.path}ended.json").content_string)["exit_status"] == 0
+    assert not host.file(f"{run.path}verdict.json").exists
 
 
 def test_its_folder_is_the_users_alone(run):

@@ -21,7 +21,7 @@ from .look import held
 
 BUILDER = "environments"
 _STOPS_WITHIN_S = 60
-"""A supervisor that is asked to stop ends its run, and judges it."""
+"""A supervisor that is asked to stop ends its run, and records its end."""
 _ABANDONED_S = 120
 """No task needs its folder for so long without writing to it."""
 
