@@ -20,6 +20,7 @@ name: {name}
 summary: One round of pt_ddp
 code: pt_ddp
 environment: torch
+example: {{command: [job.py, --client_ids, "{{names}}", --gpu, "{{devices}}", --num_rounds, "{{rounds}}"]}}
 sites: 1
 ranks_per_site: 2
 rounds: 1

@@ -12,7 +12,7 @@ from plays import REPOSITORY, SMALLEST, checkout, play
 from slurm_stand_in import stand_in
 
 from rekindle.judge.checks.nodes import nodes_keep_pace
-from rekindle.judge.run import Run
+from rekindle.judge.opener import open_run
 from rekindle.records import EnvRecord, RunSpec, VerdictRecord, read
 from rekindle.records.events import DeviceEvent, RoundEvent, TaskEvent
 from rekindle.records.evidence import read_lines
@@ -115,7 +115,7 @@ def stragglers(folder):
     """Return what the judge says of the pace of a run's nodes."""
     recorded = read(REPOSITORY / "tests/recordings/runs/tf_mirrored-cpu-2/spec.json", RunSpec)
     spec = msgspec.structs.replace(recorded, sites=recorded.sites[:1], nodes=("n10", "n9"))
-    return [result.message for result in nodes_keep_pace(Run.open(folder, spec))]
+    return [result.message for result in nodes_keep_pace(open_run(folder, spec))]
 
 
 def test_replicas_over_nodes_train_one_model_on_shares_of_the_data(one_round):

@@ -114,6 +114,8 @@ def load_job(jobs: Path, name: str) -> Job:
         )
     if job.name != name:
         raise RecordError(f"{path} is named {job.name!r} inside.", _CORRECT)
+    if job.federated:
+        _require_command(path, job)
     return job
 
 
@@ -147,6 +149,15 @@ def _read(path: Path, **defaults: str) -> Job:
             message = f"{path} mends {mend.file!r}, which is not in the folder of its code."
             raise RecordError(message, "write its path from there on.")
     return job
+
+
+def _require_command(path: Path, job: Job) -> Example:
+    if job.example is None:
+        raise RecordError(
+            f"{path} does not have the command of its code.",
+            "write example: {command: [job.py]}, with the options that it takes.",
+        )
+    return job.example
 
 
 def _require_locked(path: Path, job: Job) -> None:
@@ -202,18 +213,14 @@ def _own(jobs: Path, path: Path) -> Job:
     if job.name in {*_RESERVED, *ACCEPTANCE.values(), *taken}:
         message = f"{path} is of a job {job.name!r}, and Rekindle has one of that name."
         raise RecordError(message, "write another name: in it.")
-    if job.example is None:
-        raise RecordError(
-            f"{path} does not have the command of its code.",
-            "write example: {command: [job.py]}, with the options that it takes.",
-        )
-    if job.example.folder or job.code:
-        extra = "example.folder" if job.example.folder else "code"
+    example = _require_command(path, job)
+    if example.folder or job.code:
+        extra = "example.folder" if example.folder else "code"
         message = f"{path} has {extra}, and its code lies beside it."
         raise RecordError(message, "remove that, or move the file there.")
-    _travels(path, job.example)
+    _travels(path, example)
     if job.requirements is None and not job.image:
-        script = path.parent / job.example.command[0]
+        script = path.parent / job.command[0]
         job = replace(job, requirements=requirements.beside([script.parent, path.parent]))
     return job
 

@@ -159,7 +159,7 @@ def results(run: Run) -> list[ClaimResult]:
     """
     applied = [found.result(run) for found in CHECKS.values() if run.kind in found.applies_to]
     claims = [claimed(run, named) for named in run.spec.job.proof]
-    return [*applied, *claims] if run.foreign else [*claims, *applied]
+    return [*applied, *claims] if run.kind == "foreign" else [*claims, *applied]
 
 
 def without_gpus(run: Run) -> str | None:

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clocks of a federation's hosts: what each wrote, by the controller's."""
+"""The clocks of a run's hosts: what each wrote, by the controller's."""
 
-from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
-from rekindle.flare.log import LogRecord
 from rekindle.flare.tasks import CAME
+from rekindle.flare.workspace import SERVER
 from rekindle.host import folders
 from rekindle.records import Clock, RunSpec
 from rekindle.records.events import TaskEvent
 from rekindle.records.evidence import Line
 from rekindle.records.folders import clock_in
+
+from .logs import Logs
 
 NO_OFFSET = Clock(offset_s=0.0, error_s=0.0)
 SLACK_S = 0.1
@@ -34,36 +36,58 @@ def of_host(folder: Path, host: str | None) -> Clock:
     return clock_in(folder / str(host)) if known else NO_OFFSET
 
 
-def ahead_s(began: float, started: float, host: Clock) -> float:
-    """Return the seconds that a log's times are ahead of UTC by the controller's clock.
+class Clocks:
+    """The clocks of a run's hosts, and the time zones of its logs."""
 
-    NVFlare logs in local time. A log begins within minutes of the run's start, which gives the zone.
+    def __init__(
+        self, folder: Path, spec: RunSpec, started: float | None, results: list[Line[TaskEvent]], logs: Logs
+    ) -> None:
+        """Take when the run started, in seconds since the epoch, what the server got, and the logs."""
+        self._folder, self._spec, self._started = folder, spec, started
+        self._results, self._logs = results, logs
 
-    Args:
-        began: the log's first time.
-        started: seconds since the epoch, of the run.
-        host: its host's clock.
-    """
-    return round((began - host.offset_s - started) / _ZONE_S) * _ZONE_S + host.offset_s
+    @cached_property
+    def collected(self) -> Clock | None:
+        """The host's clock when the run was collected; None on the host, and where nobody asked."""
+        return clock_in(self._folder) if (self._folder / folders.CLOCK).exists() else None
+
+    def ahead_s(self, name: str) -> float:
+        """Return the seconds that times in the log of ``name`` are ahead of UTC by the controller's clock.
+
+        NVFlare logs in local time. A log begins within minutes of the run's start, which gives the zone.
+        """
+        if not self._spec.federated and self._by_result_s is not None:
+            return self._by_result_s
+        records = self._logs.records(name)
+        if not records or self._started is None:
+            return 0.0
+        return _ahead_s(records[0].time, self._started, of_host(self._folder, self._spec.member_host(name)))
+
+    @cached_property
+    def _by_result_s(self) -> float | None:
+        """The same of one host's logs, by the server's log of its first result; None without one.
+
+        A user's job.py may prepare for long before NVFlare begins its logs.
+        """
+        first = min((line.event for line in self._results), key=lambda event: event.time, default=None)
+        for record in self._logs.records(SERVER) if first else ():
+            came = CAME.search(record.message)
+            if first and came and came.group(1, 2) == (first.site, first.task):
+                return _ahead_s(record.time, first.time, NO_OFFSET)
+        return None
+
+    @cached_property
+    def slack_s(self) -> float:
+        """The most by which times of several hosts may contradict each other, as clocks are not exact."""
+        if not self._spec.federated:
+            return 0.0
+        errors = (of_host(self._folder, node).error_s for node in self._spec.nodes)
+        return 2 * max(errors, default=0.0) + _DRIFT_S
 
 
-def ahead_by_result_s(results: Iterable[TaskEvent], records: Iterable[LogRecord]) -> float | None:
-    """Return the same of one host's logs, by the server's log of its first result; None without one.
-
-    A user's job.py may prepare for long before NVFlare begins its logs.
-    """
-    first = min(results, key=lambda event: event.time, default=None)
-    for record in records if first else ():
-        came = CAME.search(record.message)
-        if first and came and came.group(1, 2) == (first.site, first.task):
-            return ahead_s(record.time, first.time, NO_OFFSET)
-    return None
-
-
-def slack_s(folder: Path, spec: RunSpec) -> float:
-    """Return the most by which times of several hosts may contradict each other: no clock is exact."""
-    errors = (of_host(folder, node).error_s for node in spec.nodes)
-    return 2 * max(errors, default=0.0) + _DRIFT_S
+def _ahead_s(logged: float, at: float, host: Clock) -> float:
+    """Return the seconds that a log is ahead, by a time ``logged`` at ``at`` seconds since the epoch."""
+    return round((logged - host.offset_s - at) / _ZONE_S) * _ZONE_S + host.offset_s
 
 
 def by_controller(lines: list[Line[Any]], folder: Path, spec: RunSpec) -> list[Line[Any]]:

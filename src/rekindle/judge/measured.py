@@ -31,8 +31,13 @@ def measured(run: Run) -> AcceptanceRecord:
     others = [
         measurement for measurement in record.measurements if measurement.name not in {"xids", "clock_offset"}
     ]
-    seen = (*(_xids(run, gpu.uuid) for gpu in record.gpus), *((_offset(run.clock),) if run.clock else ()))
-    return evaluated(replace(record, started=_started(record, run.clock), measurements=(*others, *seen)))
+    seen = (
+        *(_xids(run, gpu.uuid) for gpu in record.gpus),
+        *((_offset(run.clocks.collected),) if run.clocks.collected else ()),
+    )
+    return evaluated(
+        replace(record, started=_started(record, run.clocks.collected), measurements=(*others, *seen))
+    )
 
 
 def judgement(run: Run) -> Judgement:
@@ -45,7 +50,7 @@ def judgement(run: Run) -> Judgement:
 
 
 def _xids(run: Run, uuid: str) -> Measurement:
-    looks = [line.event.gpus[uuid] for line in run.samples_for(uuid) if uuid in line.event.gpus]
+    looks = [line.event.gpus[uuid] for line in run.samples.of_gpu(uuid) if uuid in line.event.gpus]
     answered = [look.xids for look in looks if look.xids is not None]
     codes = [float(code) for codes in answered for code in codes]
     message = f"in {len(answered)} of {len(looks)} looks of the driver's sampler"

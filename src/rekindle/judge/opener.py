@@ -1,11 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens a run that Rekindle did not start: NVFlare's own files, and what its workflows have to show."""
+"""Opens what is judged: a run's folder, or NVFlare's own files of a run that Rekindle did not start."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from rekindle.flare.tasks import Account
-from rekindle.flare.workspace import SERVER, Workspace
-from rekindle.records import Claim, Job, RunSpec, Site
+from rekindle.flare.workspace import SERVER, Workspace, of_run
+from rekindle.host import folders
+from rekindle.records import Claim, Job, RecordError, RunSpec, Site
+from rekindle.records.events import ConfigurationEvent
+from rekindle.records.evidence import Line, read_evidence
+from rekindle.records.folders import ended_in, left_in, spec_in
 
+from .clocks import by_controller
+from .left import left_behind
+from .logs import Logs
 from .run import Run
+from .sites import Sites, as_announced, gone_sites, without
 
 OUTPUTS = {
     "CrossSiteModelEval": "cross_validation_complete",
@@ -16,6 +28,37 @@ OUTPUTS = {
     "FlowerController": "flower_results_received",
 }
 """The claim on the results of a workflow, by its class."""
+
+
+def open_run(folder: Path, spec: RunSpec | None = None) -> Run:
+    """Return the run in a folder, by its spec.json unless there is a ``spec`` that counts instead.
+
+    Raises:
+        RecordError: it is not a run's folder, or a record in it is broken.
+    """
+    spec = spec or spec_in(folder)
+    if not spec.sites:
+        raise RecordError(f"{folder / folders.SPEC} names no site.", "have its stage write it again.")
+    if spec.job.federated and spec.job.example is None:
+        raise RecordError(f"{folder} is a run of an earlier version of Rekindle.", "run the job again.")
+    workspace, evidence = of_run(folder)[0], read_evidence(folder)
+    spec = as_announced(spec, workspace)
+    lines = by_controller(evidence.lines, folder, spec)
+    gone = gone_sites(spec, workspace, Logs(folder, workspace).printed) if spec.federated else {}
+    stayed = without(spec, gone)
+    left = left_in(folder).files if (folder / folders.LEFT).exists() else {}
+    return Run(
+        folder,
+        stayed,
+        "federated" if spec.job.federated else "acceptance",
+        ended=ended_in(folder) if (folder / folders.ENDED).exists() else None,
+        lines=lines,
+        workspace=replace(workspace, configurations=_configurations(lines, folders.SERVER_EVENTS)),
+        sites=Sites(spec.sites, gone, gone if len(stayed.sites) < len(spec.sites) else {}),
+        unread=(*evidence.unread, *workspace.unread(), *left_behind(left)),
+        broken=tuple(evidence.broken),
+        left=left,
+    )
 
 
 def open_workspace(workspace: Workspace) -> Run:
@@ -43,7 +86,34 @@ def open_workspace(workspace: Workspace) -> Run:
         versions={},
         tmpdir="",
     )
-    return Run(workspace.folder, spec, None, [], workspace, foreign=True)
+    sites = Sites(spec.sites, {}, {})
+    return Run(workspace.folder, spec, "foreign", ended=None, lines=[], workspace=workspace, sites=sites)
+
+
+def split(run: Run) -> list[Run]:
+    """Return a run once for each simulation that its job.py started, with the evidence of that one."""
+    workspaces = of_run(run.folder)
+    if len(workspaces) < 2:
+        return [run]
+    own, written = [folders.server_events(w.job) for w in workspaces], {line.file for line in run.lines}
+    files = [file if file in written else folders.SERVER_EVENTS for file in own]
+    servers = {*own, folders.SERVER_EVENTS}
+    return [
+        replace(
+            run,
+            spec=as_announced(run.spec, workspace),
+            lines=[line for line in run.lines if folders.recorder(line.file)[1] not in servers - {file}],
+            workspace=replace(workspace, configurations=_configurations(run.lines, file)),
+            unread=(*run.unread, *workspace.unread()),
+        )
+        for workspace, file in zip(workspaces, files, strict=True)
+    ]
+
+
+def _configurations(lines: list[Line[Any]], file: str) -> dict[str, dict[str, Any]]:
+    """Return the configurations of the simulation whose server wrote ``file``, by member."""
+    mine = (line.event for line in lines if folders.recorder(line.file)[1] == file)
+    return {event.member: event.content for event in mine if isinstance(event, ConfigurationEvent)}
 
 
 def _claims(account: Account) -> list[Claim]:

@@ -1,17 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which sites the checks of a run are about: as the job named them, and as many as it went on with."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from rekindle.flare.announced import sites
 from rekindle.flare.lost import joined, lost_sites
 from rekindle.flare.workspace import Workspace
-from rekindle.records import RunSpec
+from rekindle.records import RunSpec, Site
 
 NEVER = -1
 """In place of a round, of a site that did not join."""
+
+
+@dataclass(frozen=True)
+class Sites:
+    """The sites of a run and those that left it."""
+
+    all: tuple[Site, ...]
+    """Those of its spec, and those that it went on without."""
+    gone: Mapping[str, int]
+    """Those that left a federation, with the round, from 0."""
+    lost: Mapping[str, int]
+    """Those of them that the run went on without."""
 
 
 def as_announced(spec: RunSpec, workspace: Workspace) -> RunSpec:

@@ -22,7 +22,7 @@ def devices(run: Run) -> tuple[Device, ...]:
     """
     utilisation: dict[_Who, list[int]] = {}
     held: dict[_Who, int] = {}
-    for line in run.samples:
+    for line in run.samples.lines:
         for uuid, gpu in line.event.gpus.items():
             for pid, mib in gpu.processes.items():
                 utilisation.setdefault((uuid, pid), []).append(gpu.utilisation)
@@ -49,7 +49,7 @@ def devices(run: Run) -> tuple[Device, ...]:
         mine: list[_Who] = [(uuid, "") for uuid in site.gpus]
         if run.spec.job.federated:
             order = [who for gpu in run.spec.gpus for who in sorted(held) if who[0] == gpu.uuid]
-            mine = [who for who in order if run.owners_on(who[0] or "").get(who[1]) == site.name]
+            mine = [who for who in order if run.samples.owners_on(who[0] or "").get(who[1]) == site.name]
         found += (on(site.name, rank, who) for rank, who in enumerate(mine))
     return tuple(found)
 
@@ -61,7 +61,7 @@ def rounds(run: Run) -> tuple[JobRound, ...]:
     """
     if not run.of(RoundEvent):
         return tuple(_results(run))
-    ranks, late = {site.name: site.ranks for site in run.all_sites}, _late(run)
+    ranks, late = {site.name: site.ranks for site in run.sites.all}, _late(run)
     samples: Counter[tuple[str, int]] = Counter()
     for event in (line.event for line in run.of(RoundEvent)):
         if 0 <= event.rank < ranks.get(event.site, 0):
@@ -78,8 +78,8 @@ def rounds(run: Run) -> tuple[JobRound, ...]:
             bytes_out=line.event.bytes_out,
             late_s=late.get((site.name, line.event.round)),
         )
-        for site in run.all_sites
-        for line in run.rounds(site.name, 0)
+        for site in run.sites.all
+        for line in run.ranks.rounds(site.name, 0)
     )
 
 
@@ -102,7 +102,7 @@ def _results(run: Run) -> Iterator[JobRound]:
 
 def _late(run: Run) -> dict[tuple[str, int], float]:
     """Return by site and round how long after the first result of that round its own came, seconds."""
-    came = [(line.event.round, line.event) for line in run.models_sent if line.event.round is not None]
+    came = [(line.event.round, line.event) for line in run.training.models if line.event.round is not None]
     first: dict[int, float] = {}
     for number, event in came:
         first[number] = min(event.time, first.get(number, event.time))
@@ -121,7 +121,7 @@ def _finite(metrics: dict[str, float | None]) -> dict[str, float]:
 def host_memory_mib(run: Run) -> dict[str, int]:
     """Return the peak of each of NVFlare's processes, by name."""
     peaks: dict[str, int] = {}
-    for line in run.samples:
+    for line in run.samples.lines:
         for name, mib in line.event.memory_mib.items():
             peaks[name] = max(mib, peaks.get(name, 0))
     return peaks

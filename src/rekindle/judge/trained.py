@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which results are of training."""
 
+from functools import cached_property
+
 from msgspec.structs import replace
 
 from rekindle.flare.announced import validates_at_the_end
@@ -19,7 +21,33 @@ _NO_LOSS = 1e-6
 """A loss of which no gradient is left."""
 
 
-def find_converged(lines: list[Line[TaskEvent]]) -> frozenset[int]:
+class Training:
+    """The results of training among those that a server got."""
+
+    def __init__(self, results: list[Line[TaskEvent]], workspace: Workspace) -> None:
+        """Take all results, and the workspace that has their workflows."""
+        self._results, self._workspace = results, workspace
+
+    @cached_property
+    def results(self) -> list[Line[TaskEvent]]:
+        """Those of training, without those of rounds in which sites validate, as in NVFlare's SVM."""
+        return _of_training(self._results, self._workspace)
+
+    @cached_property
+    def converged(self) -> frozenset[int]:
+        """The last rounds of training in which no site had anything left to learn."""
+        return _find_converged(self.results)
+
+    @cached_property
+    def models(self) -> list[Line[TaskEvent]]:
+        """The results of training that have weights, in the order of their rounds.
+
+        Rounds of a further workflow are counted on from those of the workflow before it.
+        """
+        return _in_order([line for line in self.results if line.event.sketch])
+
+
+def _find_converged(lines: list[Line[TaskEvent]]) -> frozenset[int]:
     """Return the last rounds in which every site sent back the model that it got, as it had converged.
 
     A model that was trained before is a fixed point of every site if all had made the same one, if it is not
@@ -47,7 +75,7 @@ def _has_no_loss(event: TaskEvent) -> bool:
     return any(value is not None and abs(value) < _NO_LOSS for value in losses)
 
 
-def of_training(results: list[Line[TaskEvent]], workspace: Workspace) -> list[Line[TaskEvent]]:
+def _of_training(results: list[Line[TaskEvent]], workspace: Workspace) -> list[Line[TaskEvent]]:
     """Return the results of training.
 
     Without those of rounds in which sites validate, as NVFlare's SVM, and of a first round in which no site
@@ -65,7 +93,7 @@ def of_training(results: list[Line[TaskEvent]], workspace: Workspace) -> list[Li
     return [line for line in lines if not (line.event.round and line.event.moved == 0)]
 
 
-def in_order(results: list[Line[TaskEvent]]) -> list[Line[TaskEvent]]:
+def _in_order(results: list[Line[TaskEvent]]) -> list[Line[TaskEvent]]:
     """Return results in the order of their rounds, which go on from one workflow of a job to the next."""
     by_workflow: dict[str, list[Line[TaskEvent]]] = {}
     for line in sorted(results, key=lambda line: line.event.time):

@@ -19,7 +19,7 @@ from rekindle.host.archive import unpack
 from rekindle.jobs import without_a_run
 from rekindle.judge import judge
 from rekindle.judge.measured import measured
-from rekindle.judge.run import Run
+from rekindle.judge.opener import open_run
 from rekindle.records import (
     Clock,
     PlacedRecord,
@@ -159,7 +159,7 @@ def _keep_measured(dest: Path, spec: RunSpec) -> None:
     target = dest.with_name(folders.ACCEPTANCE_RECORD)
     target.unlink(missing_ok=True)
     with suppress(RecordError):
-        write(target, measured(Run.open(dest, spec)))
+        write(target, measured(open_run(dest, spec)))
 
 
 def put_seal(

@@ -12,7 +12,7 @@ from report_folders import PASS
 
 from rekindle.jobs import lease
 from rekindle.judge.measured import measured
-from rekindle.judge.run import Run
+from rekindle.judge.opener import open_run
 from rekindle.records import HostRecord, PlacedRecord, PlanRecord, read, to_builtins, write
 from rekindle.records.acceptance import JOBS
 
@@ -24,7 +24,7 @@ def accepted(home, recordings):
     def answer(kind="FAIL", failed=(), name="product_differs"):
         plan, host = read(home / "plan.json", PlanRecord), read(home / "host.json", HostRecord)
         write(home / "plan.json", replace(plan, jobs=("acceptance", "pt_ddp")))
-        text = json.dumps(to_builtins(measured(Run.open(recordings / "acceptance" / "h200-x2"))))
+        text = json.dumps(to_builtins(measured(open_run(recordings / "acceptance" / "h200-x2"))))
         for index, gpu in enumerate(json.loads(text)["gpus"]):
             text = text.replace(gpu["uuid"], host.gpus[index].uuid)
         record = json.loads(text)

@@ -32,6 +32,7 @@ def test_every_job_that_we_ship_reads(name):
         ({"environment": "jax"}, "names the environment 'jax', and there is none. Fix: name one of torch, "),
         ({"environment": "torch+jax"}, "names the environment 'torch+jax', and there is none."),
         ({"code": "pt_dpp"}, "runs the code of 'pt_dpp', which has no job.py"),
+        ({"example": None}, "does not have the command of its code. Fix: write example: "),
     ],
 )
 def test_a_wrong_field_is_named(tmp_path, change, message):

@@ -7,7 +7,7 @@ import pytest
 from recorded_edits import lines_in, put_lines
 
 from rekindle.judge import CHECKS
-from rekindle.judge.run import Run
+from rekindle.judge.opener import open_run
 
 
 @pytest.fixture
@@ -42,22 +42,22 @@ def gpu_errors(run):
 
 
 def _message(run):
-    result = gpu_errors(Run.open(run))
+    result = gpu_errors(open_run(run))
     return result.holds, result.message
 
 
 def _uuids(run):
-    return sorted({uuid for site in Run.open(run).spec.sites for uuid in site.gpus})
+    return sorted({uuid for site in open_run(run).spec.sites for uuid in site.gpus})
 
 
 def test_a_run_without_errors_holds_and_its_last_sample_is_cited(run):
-    result = gpu_errors(Run.open(run))
+    result = gpu_errors(open_run(run))
     assert result.holds is True
     assert result.message == f"No error of 2 GPUs in {result.line} samples."
 
 
 def test_it_does_not_apply_where_no_gpu_was_given(recordings):
-    result = gpu_errors(Run.open(recordings / "runs" / "pt_ddp-cpu-2"))
+    result = gpu_errors(open_run(recordings / "runs" / "pt_ddp-cpu-2"))
     assert (result.state, result.message) == ("not applicable", "The run was given no GPU.")
 
 
@@ -71,7 +71,7 @@ def test_it_does_not_apply_where_no_gpu_was_given(recordings):
 )
 def test_an_xid_is_unproven_with_its_gpu_its_number_and_what_it_means(run, xid, named):
     _gpus(run, lambda number, gpu: gpu.update(xids=[xid] if number in {3, 5} else []), only=1)
-    result = gpu_errors(Run.open(run))
+    result = gpu_errors(open_run(run))
     assert (result.holds, result.message, result.line) == (None, f"{_uuids(run)[1]} had {named}.", 4)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a host sends, as large as its bounds allow, is read in time that grows as its size does."""
 
+import dataclasses
 import json
 import time
 from xml.etree.ElementTree import Element
@@ -14,8 +15,7 @@ from rekindle.hostfacts.frames import FactsError, Frame, parse
 from rekindle.judge import judge, summary
 from rekindle.judge.check import results
 from rekindle.judge.checks import exchange, gpus, messages, outputs, times
-from rekindle.judge.opener import open_workspace
-from rekindle.judge.run import Run
+from rekindle.judge.opener import open_run, open_workspace
 from rekindle.records import Device, EnvRecord, HostRecord, JobRound, PlanRecord, read, write
 from rekindle.records.events import DeviceEvent, GpuSample, RoundEvent, SampleEvent, TaskEvent
 from rekindle.records.evidence import Line
@@ -107,16 +107,16 @@ def _result(number):
 @pytest.fixture
 def a_run(clean_run):
     """Return the recorded run with events of our own instead of its own."""
-    run = Run.open(clean_run)
+    run = open_run(clean_run)
 
     def made(events):
-        return Run(run.folder, run.spec, run.ended, [Line(event, "f", 1) for event in events], run.workspace)
+        return dataclasses.replace(run, lines=[Line(event, "f", 1) for event in events])
 
     return made
 
 
 def _every_rank(run):
-    return [run.rounds(site.name, rank) for site in run.spec.sites for rank in range(50)]
+    return [run.ranks.rounds(site.name, rank) for site in run.spec.sites for rank in range(50)]
 
 
 READERS = {
@@ -153,7 +153,7 @@ def test_a_log_of_one_long_line_is_read_in_linear_time(name, clean_run):
 
     def judged(text):
         (clean_run / SERVER_LOG).write_text(f"2026-11-21 08:48:20,250 - FedAvg - INFO - {text}")
-        run = Run.open(clean_run)
+        run = open_run(clean_run)
         messages.tensors_streamed(run, {})
         messages.messages_quantised(run, options)
         times._server_clock(run)
@@ -170,7 +170,7 @@ def test_figures_of_a_log_that_are_no_numbers_end_no_judge(clean_run):
     ]
     lines = (f"2026-11-21 08:48:20,250 - FedAvg - INFO - {line}\n" for line in texts)
     (clean_run / SERVER_LOG).write_text("".join(lines))
-    run = Run.open(clean_run)
+    run = open_run(clean_run)
     assert messages.messages_quantised(run, {"at_most_share": 1.0}).state == "fails"
     assert messages.tensors_streamed(run, {}).state == "fails"
     assert times._server_clock(run)[0] == {}

@@ -9,7 +9,7 @@ from recorded_edits import each_event, edit, events
 
 from rekindle.judge import judge
 from rekindle.judge.measured import judgement, measured
-from rekindle.judge.run import Run
+from rekindle.judge.opener import open_run
 from rekindle.records import Clock, RecordError, write
 from rekindle.records.folders import spec_in
 
@@ -100,7 +100,7 @@ def test_copies_that_were_slow_once_of_four_times_are_noted(run):
     later = [{"value": value, "holds": False} for value in (54.0, 53.0, 54.5)]
     of_figures("host_to_device", value=38.5, again=later)(run)
     assert judge(run).verdict == "PASS"
-    notes = [flaw.message for flaw in judgement(Run.open(run)).flaws]
+    notes = [flaw.message for flaw in judgement(open_run(run)).flaws]
     assert len(notes) == 2
     assert all("is 38.5 GB/s, then 54, 53, 54.5, and" in note for note in notes)
     assert all(note.endswith("in one of 4 looks alone.") for note in notes)
@@ -127,7 +127,7 @@ def test_a_host_that_is_not_fit_or_not_measured_is_no_pass(golden, run, lie):
 
 
 def test_copies_that_are_slow_in_one_of_four_looks_condemn_no_gpu(recordings):
-    run = Run.open(recordings / "acceptance" / "h100-x2-noisy")
+    run = open_run(recordings / "acceptance" / "h100-x2-noisy")
     figures = measured(run).measurements
     looks = [(figure.name, [look.holds for look in (figure, *figure.again)]) for figure in figures]
     assert [(name, held) for name, held in looks if False in held] == [
@@ -178,7 +178,7 @@ def test_measuring_that_failed_has_its_output_as_cause(run):
 def test_a_clock_counts_by_the_least_that_it_is_off(run, offset_s, error_s, verdict, noted):
     write(run / "clock.json", Clock(offset_s=offset_s, error_s=error_s))
     assert judge(run).verdict == verdict
-    flaws = [flaw for flaw in judgement(Run.open(run)).flaws if flaw.measurement == "clock_offset"]
+    flaws = [flaw for flaw in judgement(open_run(run)).flaws if flaw.measurement == "clock_offset"]
     assert [flaw.message.startswith("The host: clock_offset is ") for flaw in flaws] == [True] * noted
     assert all("NTP" in flaw.remedy for flaw in flaws)
 
@@ -186,7 +186,7 @@ def test_a_clock_counts_by_the_least_that_it_is_off(run, offset_s, error_s, verd
 def test_the_clock_that_a_host_claims_for_itself_does_not_count(run):
     mine = {"name": "clock_offset", "value": 0.0, "unit": "s", "says": "I am right."}
     of_record(lambda record: record["measurements"].append(mine))(run)
-    assert "clock_offset" not in {figure.name for figure in measured(Run.open(run)).measurements}
+    assert "clock_offset" not in {figure.name for figure in measured(open_run(run)).measurements}
     write(run / "clock.json", Clock(offset_s=900.0, error_s=0.1))
     assert judge(run).verdict == "FAIL"
     (run / "clock.json").write_text("{}")
@@ -194,12 +194,12 @@ def test_the_clock_that_a_host_claims_for_itself_does_not_count(run):
 
 
 def test_it_began_by_the_controllers_clock(run):
-    assert measured(Run.open(run)).started == "2026-11-23T02:26:09Z"
+    assert measured(open_run(run)).started == "2026-11-23T02:26:09Z"
     write(run / "clock.json", Clock(offset_s=86400.0, error_s=0.1))
-    assert measured(Run.open(run)).started == "2026-11-22T02:26:09Z"
+    assert measured(open_run(run)).started == "2026-11-22T02:26:09Z"
     write(run / "clock.json", Clock(offset_s=1e99, error_s=0.1))
     with pytest.raises(RecordError):
-        measured(Run.open(run))
+        measured(open_run(run))
     assert judge(run).verdict == "UNPROVEN"
     write(run / "clock.json", Clock(offset_s=4e9, error_s=0.1))
     assert "is no time from 1970 to 2099" in judge(run).cause
@@ -209,7 +209,7 @@ def test_it_began_by_the_controllers_clock(run):
 
 def test_what_watched_for_errors_is_reported(run):
     def message():
-        figures = measured(Run.open(run)).measurements
+        figures = measured(open_run(run)).measurements
         return next(figure.message for figure in figures if figure.name == "xids")
 
     of_samples(lambda gpu: gpu.pop("xids_by"))(run)  # an older driver reported none

@@ -8,7 +8,7 @@ import pytest
 from recorded_edits import events, json_in, result_of
 
 from rekindle.judge import judge
-from rekindle.judge.run import Run
+from rekindle.judge.opener import open_run
 
 STOOD_S = 300.0
 FORM = "%Y-%m-%d %H:%M:%S"
@@ -39,13 +39,13 @@ def stand_still(run, when):
 
 
 def in_the_last_round(run):
-    recorded = Run.open(run)
-    rounds = [recorded.rounds(*rank)[-1].event for rank in recorded.ranks]
+    recorded = open_run(run)
+    rounds = [recorded.ranks.rounds(*rank)[-1].event for rank in recorded.ranks.all]
     return (max(event.time - event.seconds for event in rounds) + min(event.time for event in rounds)) / 2
 
 
 def after_the_last_word(run):
-    return max(line.event.time for line in Run.open(run).lines) + 0.001
+    return max(line.event.time for line in open_run(run).lines) + 0.001
 
 
 @pytest.mark.parametrize("moment", [in_the_last_round, after_the_last_word])

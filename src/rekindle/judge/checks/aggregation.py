@@ -24,14 +24,14 @@ _TAKES_THE_MEAN = (".FullModelShareableGenerator", ".SimpleModelShareableGenerat
 
 def by_round(run: Run) -> list[tuple[int, list[Line[TaskEvent]]]]:
     """Return the results of training by their rounds."""
-    by_round = groupby(run.models_sent, lambda line: line.event.round or 0)
+    by_round = groupby(run.training.models, lambda line: line.event.round or 0)
     return [(number, [*lines]) for number, lines in by_round]
 
 
 def by_site(run: Run) -> dict[str, list[Line[TaskEvent]]]:
     """Return the results with weights of each site, in the order of their rounds."""
     found: dict[str, list[Line[TaskEvent]]] = {}
-    for line in run.models_sent:
+    for line in run.training.models:
         found.setdefault(line.event.site, []).append(line)
     return dict(sorted(found.items()))
 
@@ -45,14 +45,14 @@ def _averaging(run: Run) -> Workflow:
 
 def no_weights(run: Run) -> str | None:
     """Return why checks of weights do not apply to a run; None if they do."""
-    return None if run.models_sent else "No site sent weights."
+    return None if run.training.models else "No site sent weights."
 
 
 @check("federated", holds="Every result counts more than 0 in the mean.", unless=no_weights)
 def every_site_counts(run: Run) -> Iterator[Result]:
     weights: dict[str, list[float]] = {}
     shares = _shares(run, _averaging(run))
-    for line in run.models_sent:
+    for line in run.training.models:
         event = line.event
         weight = weight_of(event) * float(shares.get(event.site, 1))
         weights.setdefault(event.site, []).append(weight)
@@ -92,7 +92,7 @@ def global_model_changes(run: Run) -> Iterator[Result]:
     rounds = by_round(run)
     sent = [{line.event.sent for line in lines} for _, lines in rounds]
     if sum(map(any, sent)) > 1 and len(set().union(*sent)) == 1:
-        yield fails("Sites got the same model in every round: no result counted.", run.models_sent[-1])
+        yield fails("Sites got the same model in every round: no result counted.", run.training.models[-1])
     for site, lines in by_site(run).items():
         models = [line.event.sent for line in lines]
         if len(models) > 1 and any(models[0]) and len(set(models)) == 1:
@@ -101,7 +101,7 @@ def global_model_changes(run: Run) -> Iterator[Result]:
         return
     results: dict[str, Sketch] = {}
     alone = []
-    for line in run.models_sent:
+    for line in run.training.models:
         if line.event.site in results:
             alone.append(results[line.event.site] == line.event.sent)
         results[line.event.site] = line.event.sketch

@@ -38,7 +38,7 @@ def results_are_their_own(run: Run) -> Iterator[Result]:
     seen: dict[Sketch, TaskEvent] = {}
     models: dict[Sketch, int | None] = {}
     alike: list[str] = []
-    for line in (line for line in run.models_sent if line.event.round not in run.converged):
+    for line in (line for line in run.training.models if line.event.round not in run.training.converged):
         models.setdefault(line.event.sent, line.event.round)
         if any(line.event.sketch) and line.event.sketch in models:
             message = f"{line.event.site} sent in round {line.event.round} the global model of round "
@@ -60,7 +60,7 @@ def results_are_their_own(run: Run) -> Iterator[Result]:
         else:
             yield unknown(f"{message}, to the last digit.", line)
     if alike:
-        yield holds(alike[0], run.models_sent[-1])
+        yield holds(alike[0], run.training.models[-1])
     for site, theirs in by_site(run).items():
         for before, line in pairwise(theirs):
             if _mixes(line.event, before.event):
@@ -86,7 +86,7 @@ def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
     """So is that model to the results of the round before."""
     rounds = by_round(run)
     first = rounds[0][1]
-    later = run.models_sent[len(first) :]
+    later = run.training.models[len(first) :]
     for what, lines in (("in the first round", first), ("after the first round", later)):
         compared = [line for line in lines if line.event.kept is not None]
         for site in sorted({line.event.site for line in compared}):
@@ -100,7 +100,7 @@ def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
         ):
             message = f"Results of two sites {what} have nothing in common, although both got one model"
             yield fails(f"{message} (correlation {beside[0].event.alike:.3f}).", beside[0])
-    follow = [line for line in run.models_sent if line.event.follows is not None]
+    follow = [line for line in run.training.models if line.event.follows is not None]
     if follow and all(_by_chance(line.event.follows, line.event) for line in follow):
         message = "The model that sites got in each round has nothing to do with the results before it"
         yield fails(f"{message} (correlation {follow[0].event.follows:.3f}).", follow[0])

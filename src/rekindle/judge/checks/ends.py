@@ -34,7 +34,7 @@ def came_to_its_end(run: Run) -> Result:
     message, at = f"The server's log stops at {last}, before the end of the run", account.records[-1].at
     waiting = [task for task in account.tasks if not task.came]
     for task in waiting:
-        if end := _end_of_trainer(run.records(task.site)):
+        if end := _end_of_trainer(run.logs.records(task.site)):
             why = f"{task.site}'s trainer ended ({end.message[:300]})"
             return fails(
                 f"{why} without a result of its task {task.name}, for which the server waits.", end.at
@@ -55,5 +55,5 @@ def _end_of_trainer(records: list[LogRecord]) -> LogRecord | None:
 @check("foreign", holds="No model that a trainer printed is of NaN alone, or the same each time.")
 def printed_models_are_trained(run: Run) -> Iterator[Result]:
     for name in run.workspace.sites:
-        for record, message in wrong_models(run.records(name)):
+        for record, message in wrong_models(run.logs.records(name)):
             yield fails(f"A trainer, as {name} logged it: {message}", record.at)

@@ -74,10 +74,10 @@ def all_of_this_run(run: Run) -> Iterator[Result]:
 def everyone_writes_their_own(run: Run) -> Iterator[Result]:
     ranks = {
         f"{folders.EVIDENCE}/{site.name}.rank-{rank}.jsonl": (site.name, rank)
-        for site in run.all_sites
+        for site in run.sites.all
         for rank in range(site.ranks)
     }
-    nodes = {*run.nodes, *(site.node for site in run.all_sites if site.node)}
+    nodes = {*run.nodes, *(site.node for site in run.sites.all if site.node)}
     writers: dict[str, tuple[type[events.Event], ...]] = {
         f"{folders.EVIDENCE}/job.jsonl": _JOB,
         folders.SERVER_EVENTS: _SERVER,

@@ -25,9 +25,9 @@ _AGGREGATED = r"Contribution from (\S{1,200}) ACCEPTED by the aggregator at roun
 )
 def server_recorded_every_result(run: Run) -> Iterator[Result]:
     """In swarm learning the components at the sites do so for what each of them aggregated."""
-    logged = Counter((SERVER, line.match[1], line.match[2]) for line in run.find(SERVER, CAME.pattern))
+    logged = Counter((SERVER, line.match[1], line.match[2]) for line in run.logs.find(SERVER, CAME.pattern))
     for name in run.account.aggregators:
-        logged.update((name, line.match[1], TRAINS) for line in run.find(name, _AGGREGATED))
+        logged.update((name, line.match[1], TRAINS) for line in run.logs.find(name, _AGGREGATED))
     results = Counter(
         (folders.recorder(line.file)[0] or SERVER, line.event.site, line.event.task) for line in run.results
     )
@@ -70,15 +70,15 @@ def _bad_results(run: Run) -> Iterator[Result]:
 
 
 def _bad_ends(run: Run) -> Iterator[Result]:
-    for record in run.records("server"):
+    for record in run.logs.records("server"):
         for code in re.findall(r"peer_rc=(\w+)", record.context):
             if code != "OK":
                 yield fails(f"The server had a result with the return code {code}.", record.at)
         status = re.search(r"exit with status (?:TaskCompletionStatus\.)?(\w+)", record.message)
-        if status and status[1] != "OK" and not (status[1] == "CLIENT_DEAD" and run.lost):
+        if status and status[1] != "OK" and not (status[1] == "CLIENT_DEAD" and run.sites.lost):
             yield fails(f"A task of the server ended with {status[1]}.", record.at)
     for site in run.spec.sites:
-        for record in run.records(site.name):
+        for record in run.logs.records(site.name):
             failed = re.search(
                 r"launcher completed with status (?!success)\w+|Failed external setup|_PEER_GONE_"
                 r"|exit(?:ed)? with (?:code|status) (?!0\b)-?\d+|return[ _]code[:=]? ?(?!0\b)-?\d+",
@@ -129,7 +129,7 @@ def server_gets_what_trainers_made(run: Run) -> Iterator[Result]:
 
 
 def _by_round(run: Run) -> dict[tuple[str, int | None], TaskEvent]:
-    return {(line.event.site, line.event.round): line.event for line in run.trained}
+    return {(line.event.site, line.event.round): line.event for line in run.training.results}
 
 
 def _is(recorded: Sketch | None, seen: Sketch, task: TaskEvent) -> bool:

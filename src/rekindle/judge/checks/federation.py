@@ -32,8 +32,8 @@ def _on_one_host(run: Run) -> str | None:
     unless=_on_one_host,
 )
 def only_sites_connected(run: Run) -> Iterator[Result]:
-    sites = {site.name for site in run.all_sites if run.lost.get(site.name) != NEVER}
-    lines = enumerate(run.job_log, 1)
+    sites = {site.name for site in run.sites.all if run.sites.lost.get(site.name) != NEVER}
+    lines = enumerate(run.logs.printed, 1)
     found = ((number, match) for number, line in lines for match in _CONNECTED.finditer(line))
     outside = ((number, match) for number, match in found if match["port"] == str(run.spec.port))
     peers: dict[str, set[str]] = {}
@@ -45,7 +45,7 @@ def only_sites_connected(run: Run) -> Iterator[Result]:
             peers.setdefault(name, set()).add(match["peer"])
         elif name != run.spec.user:
             yield fails(f"Line {number} of job.log: {name}, no site of the run, connected.", folders.JOB_LOG)
-    came = joined(run.job_log)
+    came = joined(run.logs.printed)
     for name in sorted(came.keys() - sites):
         yield fails(f"{name}, which is no site of the run, joined the federation.", folders.JOB_LOG)
     for name in sorted(sites):
@@ -64,10 +64,10 @@ def only_sites_connected(run: Run) -> Iterator[Result]:
     unless=_on_one_host,
 )
 def sites_stayed(run: Run) -> Iterator[Result]:
-    for site, number in run.gone.items():
+    for site, number in run.sites.gone.items():
         left = f"left in round {number + 1} of {run.spec.job.rounds}"
         message = f"{site} {left if number != NEVER else 'never joined'}"
-        if site in run.lost:
+        if site in run.sites.lost:
             yield holds(f"{message}, and the job went on without it, as its inventory allows.")
         elif number != NEVER:
             least = run.spec.participant.min_sites if run.spec.participant else len(run.spec.sites)
@@ -82,7 +82,7 @@ def rounds_over_the_network(run: Run) -> Result:
 
 def _waited(run: Run) -> str:
     by_round: dict[int, list[tuple[float, str]]] = {}
-    for line in run.models_sent:
+    for line in run.training.models:
         if line.event.round is not None:
             by_round.setdefault(line.event.round, []).append((line.event.time, line.event.site))
     last = Counter(max(came)[1] for came in by_round.values() if len(came) > 1)
@@ -97,11 +97,11 @@ def _waited(run: Run) -> str:
 
 
 def _crossed(run: Run) -> str:
-    starts = [record.time for record in run.records(SERVER) if "Round 0 started" in record.message]
-    since = starts[0] - run.zone(SERVER) - 1 if starts else 0.0
+    starts = [record.time for record in run.logs.records(SERVER) if "Round 0 started" in record.message]
+    since = starts[0] - run.clocks.ahead_s(SERVER) - 1 if starts else 0.0
     clauses = []
     for site in run.spec.sites:
-        events = [line.event for line in run.samples_of(site.node)]
+        events = [line.event for line in run.samples.of_node(site.node)]
         counted = [event.network for event in events if event.network and event.time >= since]
         if len(counted) > 1:
             (came, went), (received, sent) = counted[0], counted[-1]

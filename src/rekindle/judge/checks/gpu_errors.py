@@ -26,15 +26,15 @@ def no_gpu_errors(run: Run) -> Iterator[Result]:
     if found:
         yield unknown(f"{'; '.join(dict.fromkeys(result.message for result in found))}.", found[0].at)
     else:
-        message = f"No error of {len(assigned)} GPUs in {len(run.samples)} samples"
+        message = f"No error of {len(assigned)} GPUs in {len(run.samples.lines)} samples"
         uncounted = [uuid for uuid in assigned if _counts(run, uuid)[0][0] is None]
         more = [f"{uuid} counts no memory errors (ECC)" for uuid in uncounted]
-        yield holds(f"{'; '.join([message, *more])}.", run.samples[-1])
+        yield holds(f"{'; '.join([message, *more])}.", run.samples.lines[-1])
 
 
 def _errors(run: Run, uuid: str) -> list[Result]:
     seen: dict[int, Result] = {}
-    for line in run.samples_for(uuid):
+    for line in run.samples.of_gpu(uuid):
         for xid in _of(line.event, uuid) or ():
             seen.setdefault(xid, unknown(f"{uuid} had {xids.named(xid)}", line))
     counts = _counts(run, uuid)
@@ -49,20 +49,20 @@ def _errors(run: Run, uuid: str) -> list[Result]:
 def _counts(run: Run, uuid: str) -> list[tuple[int | None, Line[SampleEvent]]]:
     return [
         (line.event.gpus[uuid].ecc_uncorrected, line)
-        for line in run.samples_for(uuid)
+        for line in run.samples.of_gpu(uuid)
         if uuid in line.event.gpus
     ]
 
 
 def _lost(run: Run, uuid: str) -> list[Result]:
-    last = next(iter(run.samples_for(uuid)[-1:]), None)
+    last = next(iter(run.samples.of_gpu(uuid)[-1:]), None)
     if last is None or uuid in last.event.gpus:
         return []
     return [unknown(f"{uuid} did not answer NVML at the last sample", last)]
 
 
 def _unwatched(run: Run, uuid: str) -> list[Result]:
-    samples = run.samples_for(uuid)
+    samples = run.samples.of_gpu(uuid)
     blind = [line for line in samples if _of(line.event, uuid) is None]
     if samples and not blind:
         return []

@@ -51,7 +51,7 @@ def gpus_used(run: Run) -> Iterator[Result]:
     given = _given(run)
     during = _during(run)
     seen = [_seen(run, uuid, names, during) for uuid, names in sorted(given.items())]
-    at = next((line for line in reversed(run.samples) if line.event in during[-1:]), None)
+    at = next((line for line in reversed(run.samples.lines) if line.event in during[-1:]), None)
     if not _needed(run):
         clauses = "; ".join(map(str, seen))
         yield holds(f"The job's description asks for no GPU. On {clauses}.", at)
@@ -80,7 +80,7 @@ def _reported(run: Run, uuid: str) -> list[DeviceEvent]:
 
 def _owners(run: Run, uuid: str) -> dict[str, str]:
     """Return the rank or site of each process that may be on a GPU, by PID."""
-    return {**run.owners_on(uuid), **{str(event.pid): event.who for event in _reported(run, uuid)}}
+    return {**run.samples.owners_on(uuid), **{str(event.pid): event.who for event in _reported(run, uuid)}}
 
 
 def _needed(run: Run) -> bool:
@@ -93,7 +93,7 @@ def _during(run: Run) -> list[SampleEvent]:
     """Return the samples from the first task to the first after the last result; none without that one."""
     done = max(last_results(run).values(), default=None)
     began = min(first_tasks(run).values(), default=0.0)
-    samples = [line.event for line in run.samples if line.event.gpus and line.event.time >= began]
+    samples = [line.event for line in run.samples.lines if line.event.gpus and line.event.time >= began]
     after = [sample.time for sample in samples if done is not None and sample.time >= done]
     return [sample for sample in samples if after and sample.time <= after[0]]
 
@@ -155,14 +155,16 @@ def _unmatched(run: Run, uuid: str, during: list[SampleEvent]) -> str | None:
 
     In a PID namespace of its own, as in a container, a driver sees other PIDs than NVML, or NVML lists none.
     """
-    known = {pid for line in run.samples for gpu in line.event.gpus.values() for pid in gpu.processes}
+    known = {pid for line in run.samples.lines for gpu in line.event.gpus.values() for pid in gpu.processes}
     if known & _owners(run, uuid).keys():
         return None
-    began = min(line.event.time for line in run.samples if line.event.worked)
-    before = {pid for line in run.samples if line.event.time < began for pid in _processes(line.event, uuid)}
+    began = min(line.event.time for line in run.samples.lines if line.event.worked)
+    before = {
+        pid for line in run.samples.lines if line.event.time < began for pid in _processes(line.event, uuid)
+    }
     if {pid for sample in during for pid in _processes(sample, uuid)} - before:
         return f"none of the PIDs on {uuid} is known to the driver, as in a PID namespace of its own"
-    gpus = [line.event.gpus[uuid] for line in run.samples if uuid in line.event.gpus]
+    gpus = [line.event.gpus[uuid] for line in run.samples.lines if uuid in line.event.gpus]
     used = [gpu.used_mib for gpu in gpus]
     worked = any(gpu.utilisation for gpu in gpus) or max(used) - min(used) >= _CONTEXT_MIB
     if not before and worked:
@@ -177,12 +179,12 @@ def _warm(run: Run, uuid: str, names: Collection[str]) -> dict[str, float]:
     first second does not count, unless what follows is too short for the driver to be sure to see it.
     """
     owners, warm = _owners(run, uuid), dict[str, float]()
-    for line in run.samples:
+    for line in run.samples.lines:
         for pid in _processes(line.event, uuid):
             if owners.get(pid) in names:
                 warm.setdefault(pid, line.event.time + _WARM_S)
     for device in _reported(run, uuid):
-        rounds = [line.event for line in run.rounds(device.site, device.rank)]
+        rounds = [line.event for line in run.ranks.rounds(device.site, device.rank)]
         if rounds and device.who in names:
             began = rounds[0].time - rounds[0].seconds
             later = (min(each.seconds, each.time - began - 1) for each in rounds if each.time > began + 1)

@@ -92,7 +92,7 @@ def harmless() -> tuple[Harmless, ...]:
 
 def in_turn(run: Run) -> bool:
     """Return whether NVFlare's simulator restarted a site's client for each task."""
-    of_sites = (run.records(site.name) for site in run.spec.sites)
+    of_sites = (run.logs.records(site.name) for site in run.spec.sites)
     pairs = (pair for records in of_sites for pair in pairwise(records))
     return any(_TURN in last.message and then.message.strip() == _FIRST["site"][0] for last, then in pairs)
 
@@ -107,7 +107,7 @@ def logs_are_whole(run: Run) -> Iterator[Result]:
     """
     turns = in_turn(run)
     for name in run.members:
-        records, kind = run.records(name), "server" if name == "server" else "site"
+        records, kind = run.logs.records(name), "server" if name == "server" else "site"
         if not records:
             yield unknown(f"{name} left no log.")
             continue
@@ -136,7 +136,8 @@ def _repeated(run: Run) -> bool:
     """Whether job.log repeats the server's log up to its end, or owes nothing of it."""
     printed = set(_printed(run))
     repeats = [
-        ((record.logger, record.level), (record.match[1], record.message)) for record in run.records(SERVER)
+        ((record.logger, record.level), (record.match[1], record.message))
+        for record in run.logs.records(SERVER)
     ]
     shown = {kind for kind, line in repeats if line in printed}
     final = [line for kind, line in repeats if kind in shown][-_SHOWN:]
@@ -145,7 +146,7 @@ def _repeated(run: Run) -> bool:
 
 def _printed(run: Run) -> Iterator[tuple[str, str]]:
     """Yield time and message of each of NVFlare's lines that job.py printed."""
-    for line in run.job_log:
+    for line in run.logs.printed:
         if console := _CONSOLE.match(line):
             yield console[1], _CONTEXT.sub("", line[console.end() :], count=1)
 
@@ -156,19 +157,19 @@ def _printed(run: Run) -> Iterator[tuple[str, str]]:
     holds="No log or error log of the server or a site has an unexplained error; the server aborted nothing.",
 )
 def no_error_logged(run: Run) -> Iterator[Result]:
-    aborts = run.find(SERVER, r"Aborting current RUN due to (.*)")
+    aborts = run.logs.find(SERVER, r"Aborting current RUN due to (.*)")
     for name in run.members:
         who, member = "The server" if name == SERVER else name, run.workspace.members.get(name)
         content = member.read(member.error_log) if member else None
         if member is None or content is None:
             yield unknown(f"{name} left no error log.")
             continue
-        errors = run.records(name, member.error_log)
+        errors = run.logs.records(name, member.error_log)
         if content.strip() and not errors:
             yield unknown(f"{name}'s error log is not NVFlare's.", member.path(member.error_log))
         found = [
-            *unexplained(name, run.records(name), lost=run.lost),
-            *unexplained(name, errors, ended=True, lost=run.lost),
+            *unexplained(name, run.logs.records(name), lost=run.sites.lost),
+            *unexplained(name, errors, ended=True, lost=run.sites.lost),
         ]
         for record, message in sorted(found, key=lambda each: "Aborting current RUN" in each[1]):
             yield fails(f"{who} logged: {cause(record, message)}", record.at)
@@ -212,8 +213,8 @@ def _errors(record: LogRecord) -> Iterator[str]:
 def trainers_print_no_failure(run: Run) -> Iterator[Result]:
     overcome = []
     for name in run.members:
-        last = max((record.time for record in run.records(name) if _SENT in record.message), default=0.0)
-        for record, message in printed_failures(run.records(name)):
+        last = max((record.time for record in run.logs.records(name) if _SENT in record.message), default=0.0)
+        for record, message in printed_failures(run.logs.records(name)):
             if record.time < last and not _LASTING.search(message):
                 overcome.append((record, f"{name}: {message}"))
             else:
@@ -246,12 +247,12 @@ def printed_failures(records: list[LogRecord]) -> Iterator[tuple[LogRecord, str]
 
 @check("federated", holds="What job.py printed has no error of NVFlare's and no traceback but harmless ones.")
 def job_printed_no_error(run: Run) -> Iterator[Result]:
-    if not any(line.strip() for line in run.job_log):
+    if not any(line.strip() for line in run.logs.printed):
         yield unknown("What job.py printed was not kept.")
-    records = (record for name in run.members for record in run.records(name))
+    records = (record for name in run.members for record in run.logs.records(name))
     logged = {(record.match[1], record.message) for record in records if record.level in _BAD_LEVELS}
     headed = of_site = None
-    for number, line in enumerate(run.job_log, 1):
+    for number, line in enumerate(run.logs.printed, 1):
         console = _CONSOLE.match(line)
         logger, level = (console[2] or "", console[3]) if console else ("", "")
         printed = _TORCH.sub("", line[console.end() :] if console else line)
@@ -265,7 +266,7 @@ def job_printed_no_error(run: Run) -> Iterator[Result]:
             result, message, of_site = unknown if of_site else fails, printed, None  # a site's went on
         elif not console and _DIED.match(printed):
             message = printed
-        if message is None or of_the_lost(message, run.lost):
+        if message is None or of_the_lost(message, run.sites.lost):
             continue
         if not _is_harmless("job", logger, message, after_end=True):
             yield result(f"Line {number} of job.log: {message[:300]}", folders.JOB_LOG)

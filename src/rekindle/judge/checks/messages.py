@@ -26,7 +26,7 @@ def bytes_exchanged(run: Run, options: Options) -> Result:
     if not model_bytes:
         return unknown("job.py did not report the model's size.", run.final)
     bar = float(options.get("at_most_share", 1.0))
-    lines = [line for site in run.spec.sites for line in run.rounds(site.name, 0)]
+    lines = [line for site in run.spec.sites for line in run.ranks.rounds(site.name, 0)]
     for line in lines:
         event, where = line.event, f"in round {line.event.round}"
         if not (event.bytes_in and event.bytes_out):
@@ -44,12 +44,12 @@ def tensors_streamed(run: Run, options: Options) -> Result:
     rounds, sites = run.spec.job.rounds, [site.name for site in run.spec.sites]
     for site in sites:
         for done in ("produced blobs for", "consumed blobs from"):
-            lines = run.find("server", rf"{done} peer '{re.escape(site)}' with {_TENSORS}")
+            lines = run.logs.find("server", rf"{done} peer '{re.escape(site)}' with {_TENSORS}")
             streamed = [line for line in lines if int(line.match[1]) > 0]
             if len(streamed) != rounds:
                 message = f"The server {done} {site} in {len(streamed)} of {rounds} rounds."
                 return fails(message, lines[-1] if lines else None)
-    for line in run.find("server", r"\bpeer '([^']{0,200})'"):
+    for line in run.logs.find("server", r"\bpeer '([^']{0,200})'"):
         if line.match[1] not in sites:
             return fails(f"The server streamed tensors with {line.match[1]!r}.", line)
     tensors, size = streamed[-1].match.groups()
@@ -62,7 +62,7 @@ def messages_quantised(run: Run, options: Options) -> Result:
     """The logs of server and sites show every message quantised, to ``at_most_share`` of its size."""
     rounds, bar = run.spec.job.rounds, float(options["at_most_share"])
     for name in run.members:
-        lines = run.find(name, _QUANTISED)
+        lines = run.logs.find(name, _QUANTISED)
         if len(lines) != rounds:
             message = f"{name} quantised complete messages in {len(lines)} of {rounds} rounds."
             return fails(message, lines[-1] if lines else None)
@@ -82,4 +82,4 @@ def memory_recorded(run: Run, options: Options) -> Result:
     if missing:
         return unknown(f"No sample has the memory of {missing[0]}.")
     by_member = ", ".join(f"{name} {mib} MiB" for name, mib in sorted(peaks.items()))
-    return holds(f"Peak host memory: {by_member}.", run.samples[-1])
+    return holds(f"Peak host memory: {by_member}.", run.samples.lines[-1])

@@ -46,7 +46,7 @@ def _selects_by(run: Run) -> dict[str, bool]:
 
 
 def _no_metrics(run: Run) -> str | None:
-    reported = any(line.event.metrics for line in run.trained)
+    reported = any(line.event.metrics for line in run.training.results)
     return None if reported or run.of(RoundEvent) or _selects_by(run) else "No site reported a metric."
 
 
@@ -60,7 +60,7 @@ def reported_metrics_are_finite(run: Run) -> Iterator[Result]:
     yield from _out_of_range(run)
     yield from _contradicted(run)
     values: dict[tuple[str, str], list[float | None]] = {}
-    for line in run.trained:
+    for line in run.training.results:
         for name, value in line.event.metrics.items():
             values.setdefault((line.event.site, name), []).append(value)
     finite = {site for (site, name), reported in values.items() if set(reported) != {None}}
@@ -93,20 +93,22 @@ def _out_of_range(run: Run) -> Iterator[Result]:
 
 def _contradicted(run: Run) -> Iterator[Result]:
     """Yield each metric that job.py printed, or the server logged, and that the evidence does not have."""
-    for line in run.job_log:
+    for line in run.logs.printed:
         if line.startswith(_FINAL) and run.final and _parsed(line) != run.final.event.metrics:
             yield unknown(f"job.py recorded other metrics than it printed: {line[:200]}.", run.final)
     if not run.of(RoundEvent):
         return
     reported = {
         site.name: {
-            abs(value or 0) for line in run.rounds(site.name, 0) for value in line.event.metrics.values()
+            abs(value or 0)
+            for line in run.ranks.rounds(site.name, 0)
+            for value in line.event.metrics.values()
         }
         for site in run.spec.sites
     }
-    for metric in run.find(SERVER, _METRIC):
+    for metric in run.logs.find(SERVER, _METRIC):
         value, site = abs(float(metric.match[1])), metric.match[2]
-        if site not in run.lost and value not in reported.get(site, ()):
+        if site not in run.sites.lost and value not in reported.get(site, ()):
             message = f"The server had a metric of {value:g} from {site}, which {site} did not report."
             yield unknown(message, metric)
 
@@ -125,7 +127,7 @@ def _no_losses(run: Run) -> str | None:
 def _losses(run: Run) -> dict[tuple[str, str], list[float]]:
     """Return each loss that a site reported, by site and name, in the order of rounds."""
     losses: dict[tuple[str, str], list[float]] = {}
-    for line in sorted(run.trained, key=lambda line: (line.event.round or 0, line.event.time)):
+    for line in sorted(run.training.results, key=lambda line: (line.event.round or 0, line.event.time)):
         for name, value in line.event.metrics.items():
             if is_loss(name) and value is not None:
                 losses.setdefault((line.event.site, name), []).append(value)
@@ -173,8 +175,8 @@ def _rise(series: Collection[list[float]]) -> bool:
 
 def _of_ranks(run: Run) -> Iterator[Result]:
     falls = []
-    for name, rank in run.ranks if run.of(RoundEvent) else ():
-        lines = run.rounds(name, rank)
+    for name, rank in run.ranks.all if run.of(RoundEvent) else ():
+        lines = run.ranks.rounds(name, rank)
         reported = [loss for line in lines for loss in line.event.losses]
         losses = [loss for loss in reported if loss is not None]
         if len(losses) > 1 and len({*reported}) == 1:
@@ -208,7 +210,7 @@ def metric_fell(run: Run, options: Options) -> Result:
     """Options ``metric`` and ``to_share``: of its mean over the sites as they began, on held-out data."""
     name, share = str(options["metric"]), float(options["to_share"])
     value = run.final.event.metrics.get(name) if run.final else None
-    lines = [line for site in run.spec.sites for line in run.rounds(site.name, 0)[:1]]
+    lines = [line for site in run.spec.sites for line in run.ranks.rounds(site.name, 0)[:1]]
     firsts = [first for line in lines if (first := line.event.metrics.get(name)) is not None]
     if value is None or len(firsts) != len(run.spec.sites) or not sum(firsts):
         return unknown(f"Not every {name}, first and final, was reported.", run.final)

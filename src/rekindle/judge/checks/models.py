@@ -16,9 +16,9 @@ _WIDEST = 8
 @claim()
 def global_model_saved(run: Run, options: Options) -> Result:
     """The server saved a model that is finite, not all zeros, and not the one that the run began with."""
-    began, found = run.loaded.get(""), []
-    for name, file in sorted({**_files(run), **run.models_left}.items()):
-        line = run.loaded.get(file)
+    began, found = run.saved.loaded.get(""), []
+    for name, file in sorted({**run.saved.files, **run.saved.left}.items()):
+        line = run.saved.loaded.get(file)
         if line is None:
             found.append(unknown(f"{name}: nothing shows whether it loads in the run's environment."))
         elif message := _flaw(line.event, began.event if began else None):
@@ -32,25 +32,19 @@ def global_model_saved(run: Run, options: Options) -> Result:
     return min(found, key=lambda result: ("fails", "holds", "unknown").index(result.state))
 
 
-def _files(run: Run) -> dict[str, str]:
-    """Return the models that came home, by name, as files of the run's folder."""
-    found = {name: member.path(file) for name, (member, file) in run.models.items()}
-    return {name: path.relative_to(run.workspace.folder).as_posix() for name, path in found.items()}
-
-
 @check(
     "federated",
     holds="Every model that the server saved loads in the run's environment: finite, not all zeros, trained.",
 )
 def saved_models_load(run: Run) -> Iterator[Result]:
     """The final model of which job.py reports metrics is one of them."""
-    loaded = {line.event.digest for file, line in run.loaded.items() if file}
+    loaded = {line.event.digest for file, line in run.saved.loaded.items() if file}
     if run.final and loaded and run.final.event.digest not in loaded:
         yield fails("The final model is none that the server saved.", run.final)
-    began, sent = run.loaded.get(""), {line.event.values for line in run.of(TaskEvent)}
-    saved = _files(run)
-    for name, file in {**dict(sorted(saved.items())), **dict(sorted(run.models_left.items()))}.items():
-        line, stayed = run.loaded.get(file), f"{name} stayed on the host" if name not in saved else ""
+    began, sent = run.saved.loaded.get(""), {line.event.values for line in run.of(TaskEvent)}
+    saved = run.saved.files
+    for name, file in {**dict(sorted(saved.items())), **dict(sorted(run.saved.left.items()))}.items():
+        line, stayed = run.saved.loaded.get(file), f"{name} stayed on the host" if name not in saved else ""
         if line is None:
             yield unknown(f"{stayed or name}: nothing shows whether it loads in the run's environment.")
         elif message := _flaw(line.event, began.event if began else None):

@@ -62,9 +62,9 @@ def nodes_keep_pace(run: Run) -> Iterator[Result]:
     longest = 0.0
     for site in run.spec.sites:
         for rank in range(site.ranks):
-            lines = run.rounds(site.name, rank)
+            lines = run.ranks.rounds(site.name, rank)
             node, events = run.spec.node_of(site, rank), [line.event for line in lines[1:] or lines]
-            events = [event for event in events if not run.suspended_s(event)]
+            events = [event for event in events if not run.ranks.suspended_s(event)]
             forwards = [event.forward_s for event in events if event.forward_s is not None]
             if node and events and len(forwards) == len(events):  # the first round also loads and compiles
                 by_node.setdefault(node, []).append(sum(forwards))

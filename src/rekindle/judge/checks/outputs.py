@@ -74,7 +74,7 @@ def statistics_complete(run: Run, options: Options) -> Result:
         return fails("The server wrote no file of statistics.")
     if not isinstance(features, dict) or not features:
         return fails("The file of statistics has no feature.", at)
-    withheld = {(site, *line.match.groups()) for site in sites for line in run.find(site, _WITHHELD)}
+    withheld = {(site, *line.match.groups()) for site in sites for line in run.logs.find(site, _WITHHELD)}
     wrong = next(_missing(features, sorted(map(str, asked)), sites, withheld), None)
     if wrong:
         return fails(wrong, at)

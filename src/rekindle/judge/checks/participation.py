@@ -127,19 +127,23 @@ def _by_models(run: Run, flow: Workflow) -> Result:
     wanted = run.spec.job.rounds if flow.rounds is None else flow.rounds
     seen = {site: _rounds_of(run, site) for site in flow.trainers(account.sites)}
     of_round = flow.sampled(len(seen))
-    if run.models_sent and seen and sum(min(count, wanted) for count in seen.values()) >= wanted * of_round:
+    if (
+        run.training.models
+        and seen
+        and sum(min(count, wanted) for count in seen.values()) >= wanted * of_round
+    ):
         whose = f"{of_round} sites" if of_round < len(seen) else "every site"
         message = f"A model of {whose} was received in {wanted} rounds of {flow.kind}."
-        return holds(message, run.models_sent[-1])
+        return holds(message, run.training.models[-1])
     counts = set(seen.values())
     if flow.flow is None and account.ended and len(counts) == 1 and 0 < min(counts) < wanted:
         message = f"{flow.kind} ended by itself after {min(counts)} of at most {wanted} rounds of every site."
-        return holds(message, run.models_sent[-1])
+        return holds(message, run.training.models[-1])
     begun = list(account.logged(flow, r"Round \d{1,9} started"))
     message = f"{flow.kind} began {len(begun)} of {flow.rounds} rounds; it does not log which it completed."
     if begun and flow.rounds and len(begun) < flow.rounds and not flow.may_stop:
         return fails(message, begun[-1])
-    if run.models_sent and seen:
+    if run.training.models and seen:
         site = min(seen, key=seen.__getitem__)
         message = f"A model of {site} was received in {seen[site]} of {wanted} rounds of {flow.kind}."
     elif flow.rounds is None:
@@ -151,5 +155,5 @@ def _by_models(run: Run, flow: Workflow) -> Result:
 
 def _rounds_of(run: Run, site: str) -> int:
     """Return in how many rounds a site sent a model; a workflow of a user's own may not number them."""
-    numbers = [line.event.round for line in run.models_sent if line.event.site == site]
+    numbers = [line.event.round for line in run.training.models if line.event.site == site]
     return len(numbers if None in numbers else set(numbers))

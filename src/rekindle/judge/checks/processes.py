@@ -36,15 +36,15 @@ def every_site_worked(run: Run) -> Iterator[Result]:
     if run.spec.nodes and not run.spec.federated:
         yield holds("SLURM's daemons start the ranks: samples do not list their processes.")
         return
-    done = {site: last for site, last in last_results(run).items() if site not in run.lost}
-    if not done or not any(line.event.worked for line in run.samples):
+    done = {site: last for site, last in last_results(run).items() if site not in run.sites.lost}
+    if not done or not any(line.event.worked for line in run.samples.lines):
         what = "sample has the CPU time of a site" if done else "site sent a recorded result"
         yield unknown(f"No {what}.")
         return
     given = first_tasks(run)
     used_by_sites = []
     for site, last in sorted(done.items()):
-        seen = [line for line in run.samples if site in line.event.worked]
+        seen = [line for line in run.samples.lines if site in line.event.worked]
         if not seen:
             yield unknown(f"No sample has a process of {site}, which sent the server results.")
             continue
@@ -68,19 +68,19 @@ def _not_distinct(run: Run) -> Iterator[Result]:
     TensorFlow's replicas are one process on each node.
     """
     owners: dict[tuple[str | None, int], str] = {}
-    for (name, _), process in run.processes.items():
+    for (name, _), process in run.ranks.processes.items():
         if owners.setdefault(process, name) != name:
             yield unknown(f"{name} and {owners[process]} both ran in process {process[1]}.")
     replicas = any(line.event.device.startswith("/") for line in run.of(DeviceEvent))  # TensorFlow's names
     timed: dict[tuple[float, ...], tuple[str, int]] = {}
-    for who in () if replicas else run.processes:
-        seconds = tuple(line.event.seconds for line in run.rounds(*who))
+    for who in () if replicas else run.ranks.processes:
+        seconds = tuple(line.event.seconds for line in run.ranks.rounds(*who))
         first = timed.setdefault(seconds, who)
         if first != who and len(seconds) > 1:  # of one round, two of many ranks may agree
             others = f"{first[0]} rank {first[1]}, to the last digit"
             yield unknown(f"{who[0]} rank {who[1]} took as long for its rounds as {others}.")
     for site in run.spec.sites:
-        count = len({process for (name, _), process in run.processes.items() if name == site.name})
+        count = len({process for (name, _), process in run.ranks.processes.items() if name == site.name})
         if count not in {0, len(run.nodes) if replicas else site.ranks}:
             yield unknown(f"{site.ranks} ranks of {site.name} ran in {count} processes.")
 
@@ -96,8 +96,8 @@ def last_results(run: Run) -> dict[str, float]:
 def first_tasks(run: Run) -> dict[str, float]:
     """Return when the server gave each site its first task, seconds since the epoch."""
     given: dict[str, float] = {}
-    zone = run.zone("server")
-    for record in run.records("server"):
+    zone = run.clocks.ahead_s("server")
+    for record in run.logs.records("server"):
         if match := GIVEN.search(record.message):
             given.setdefault(match[1], record.time - zone)
     return given

@@ -24,7 +24,7 @@ def sampled_all_along(run: Run) -> Iterator[Result]:
     first = min((event.time - event.seconds for event in rounds), default=math.inf)
     last = max((event.time for event in rounds), default=-math.inf)
     for node in run.nodes:
-        samples, where = run.samples_of(node), f" of {node}" if node else ""
+        samples, where = run.samples.of_node(node), f" of {node}" if node else ""
         times = [line.event.time for line in samples]
         if not times:
             yield unknown(f"The driver took no samples{where}.")

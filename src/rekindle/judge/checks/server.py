@@ -15,11 +15,11 @@ def best_model_selected(run: Run, options: Options) -> Result:
     """
     rounds = run.spec.job.rounds - 1
     for site in run.spec.sites:
-        metrics = run.find("server", rf"validation metric \S+ from client {re.escape(site.name)}$")
+        metrics = run.logs.find("server", rf"validation metric \S+ from client {re.escape(site.name)}$")
         if len(metrics) != rounds:
             message = f"{site.name}'s metric reached the server in {len(metrics)} of {rounds} rounds."
             return fails(message, metrics[-1] if metrics else None)
-    best = run.find("server", r"new best validation metric at round (\d+): (\S+)")
+    best = run.logs.find("server", r"new best validation metric at round (\d+): (\S+)")
     if not best:
         return fails("The server selected no best model.")
     message = f"Best model: round {best[-1].match.group(1)}, validation metric {best[-1].match.group(2)}."

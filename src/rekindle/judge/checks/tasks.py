@@ -49,11 +49,11 @@ def runs_as_described(run: Run) -> Result:
 )
 def sites_had_the_servers_tasks(run: Run) -> Iterator[Result]:
     given: dict[str, list[str]] = {}
-    for line in run.find(SERVER, GIVEN.pattern):
+    for line in run.logs.find(SERVER, GIVEN.pattern):
         given.setdefault(line.match[1], []).append(f"{line.match[2]} {line.match[3]}")
-    when, slack = _times_of_tasks(run), SLACK_S + run.slack_s
+    when, slack = _times_of_tasks(run), SLACK_S + run.clocks.slack_s
     for site in run.spec.sites:
-        records, zone = run.records(site.name), run.zone(site.name)
+        records, zone = run.logs.records(site.name), run.clocks.ahead_s(site.name)
         steps = [(kind, match, record) for record in records for kind, match in _steps(record.message)]
         assigned = [(match, record) for kind, match, record in steps if kind == "assigned"]
         tasks = [f"{match[1]} {match[2]}" for match, _ in assigned]
@@ -75,8 +75,8 @@ def sites_had_the_servers_tasks(run: Run) -> Iterator[Result]:
 def _times_of_tasks(run: Run) -> dict[str, list[float]]:
     """Return by task's id when the server gave it and got its results, seconds since the epoch."""
     times: dict[str, list[float]] = {}
-    zone = run.zone(SERVER)
-    for record in run.records(SERVER):
+    zone = run.clocks.ahead_s(SERVER)
+    for record in run.logs.records(SERVER):
         if match := GIVEN.search(record.message) or CAME.search(record.message):
             times.setdefault(match[3], []).append(record.time - zone)
     return times
@@ -93,7 +93,7 @@ def logs_are_of_their_sites(run: Run) -> Iterator[Result]:
     names = [site.name for site in run.spec.sites]
     timed: dict[tuple[str, ...], str] = {}
     for name in names:
-        records = run.records(name)
+        records = run.logs.records(name)
         other = timed.setdefault(tuple(record.match[1] for record in records), name)
         if other != name and records:
             yield unknown(f"The log of {name} has the times of {other}'s, line by line.", records[0].at)
@@ -101,5 +101,5 @@ def logs_are_of_their_sites(run: Run) -> Iterator[Result]:
         joined = [match["simulated"] or match["federated"] for match in found]
         if {*joined} != {name} or (len(joined) > 1 and not in_turn(run)):
             yield unknown(f"The log of {name} is not one start of its client.")
-    for name in sorted({*run.workspace.sites} - {*names, *run.lost}):
+    for name in sorted({*run.workspace.sites} - {*names, *run.sites.lost}):
         yield unknown(f"{name}, which the run does not have, left a log.")

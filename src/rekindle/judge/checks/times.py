@@ -48,7 +48,9 @@ def duration_plausible(run: Run, options: Options) -> Result:
     if misfit := next(_misfits(run, duration, starts, results), None):
         return misfit
     site = run.spec.sites[-1].name
-    trained = sum(max(0.0, line.event.seconds - run.suspended_s(line.event)) for line in run.rounds(site, 0))
+    trained = sum(
+        max(0.0, line.event.seconds - run.ranks.suspended_s(line.event)) for line in run.ranks.rounds(site, 0)
+    )
     return holds(f"{trained:.1f} s of training at {site} in a run of {duration:.1f} s.", folders.ENDED)
 
 
@@ -56,8 +58,8 @@ def _server_clock(run: Run) -> tuple[dict[int, float], dict[tuple[int, str], flo
     """Return when the server started each round and had each result, seconds since the epoch."""
     starts: dict[int, float] = {}
     results: dict[tuple[int, str], float] = {}
-    number, zone = -1, run.zone(SERVER)
-    for record in run.records(SERVER) if run.started is not None else ():
+    number, zone = -1, run.clocks.ahead_s(SERVER)
+    for record in run.logs.records(SERVER) if run.started is not None else ():
         if record.logger not in {*FLOWS, "ServerRunner"}:
             continue
         if begun := next(filter(None, map(_BEGUN.search, (record.message, *record.more))), None):
@@ -71,8 +73,8 @@ def _server_clock(run: Run) -> tuple[dict[int, float], dict[tuple[int, str], flo
 def _misfits(
     run: Run, duration: float, starts: dict[int, float], results: dict[tuple[int, str], float]
 ) -> Iterator[Result]:
-    for site, rank in run.ranks:
-        lines, who = run.rounds(site, rank), f"{site} rank {rank}"
+    for site, rank in run.ranks.all:
+        lines, who = run.ranks.rounds(site, rank), f"{site} rank {rank}"
         if not lines:
             yield unknown(f"{who} reported no round.")
             continue
@@ -86,9 +88,9 @@ def _misfits(
                 yield unknown(f"The server's log does not show {site}'s round {number} from start to result.")
                 continue
             start, end = starts[number], results[number, site]
-            slack = _DIGITS_S + run.slack_s
+            slack = _DIGITS_S + run.clocks.slack_s
             late = rank == 0 and line.event.time > end + slack
-            if _start(line) < start - slack or late or seconds > end - start + run.slack_s:
+            if _start(line) < start - slack or late or seconds > end - start + run.clocks.slack_s:
                 yield unknown(
                     f"{who}'s round {number} is not within the server's, from start to result.", line
                 )
@@ -110,7 +112,7 @@ def all_within_the_run(run: Run) -> Iterator[Result]:
     if run.started is None:
         yield unknown("The record of the run's end does not have its start.", folders.ENDED)
         return
-    slack = SLACK_S + run.slack_s
+    slack = SLACK_S + run.clocks.slack_s
     begin, end = run.started - slack, run.started + run.ended.duration_s + _ROUNDING_S + slack
     for line in run.lines:
         if any(
@@ -123,18 +125,18 @@ def all_within_the_run(run: Run) -> Iterator[Result]:
             off = line.event.time - (begin if line.event.time < begin else end)
             yield unknown(f"An event lies {off:+.1f} s outside of the run.", line)
     begun = _server_clock(run)[0]
-    for result in run.trained if begun else ():
+    for result in run.training.results if begun else ():
         number, came = result.event.round, result.event.time + slack
         if number is not None and begun.get(number, came + 1) > came:
             message = f"{result.event.site} gave a result of round {number} before the server began it."
             yield unknown(message, result)
     for name in run.members:
-        zone = run.zone(name)
+        zone = run.clocks.ahead_s(name)
         if abs(zone) > _ZONES_S:
             yield unknown(f"The log of {name} is {zone / 3600:+.0f} h off, which is no time zone.")
-        if name != "server" and not run.spec.federated and zone != run.zone(run.spec.sites[0].name):
+        if name != "server" and not run.spec.federated and zone != run.clocks.ahead_s(run.spec.sites[0].name):
             yield unknown(f"The log of {name} is in another time zone than {run.spec.sites[0].name}'s.")
-        for record in run.records(name):
+        for record in run.logs.records(name):
             if not begin <= record.time - zone <= end:
                 yield unknown(f"A line of {name}'s log lies outside of the run.", record.at)
 
@@ -156,7 +158,7 @@ def made_under_its_nonce(run: Run) -> Iterator[Result]:
     if before is None or before.asked is None:
         return
     try:
-        after = run.clock
+        after = run.clocks.collected
     except RecordError as error:
         yield unknown(error.message, folders.CLOCK)
         return

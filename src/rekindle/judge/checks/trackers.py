@@ -81,7 +81,7 @@ def _other_losses(run: Run, tracker: str, lines: list[Line[TrackingEvent]]) -> s
         if tag == _LOSS and line.event.site in {"", site} and f"{name}-".startswith(f"{site}-")
     }
     for site in run.spec.sites if losses else ():
-        for event in (line.event for line in run.rounds(site.name, 0)):
+        for event in (line.event for line in run.ranks.rounds(site.name, 0)):
             loss, kept = (event.losses or (None,))[-1], losses.get((site.name, event.round))
             if loss is not None and (kept is None or not isclose(kept, loss, rel_tol=1e-5)):
                 return f"{tracker} has {kept} for {site.name}'s loss of round {event.round}, not {loss}."

@@ -59,7 +59,7 @@ def site_logs_show(run: Run, options: Options) -> Result:
         return Result("not applicable", f"No rank used {options['backend']}.")
     text = str(options["text"])
     for site in run.spec.sites:
-        lines = run.find(site.name, re.escape(text))
+        lines = run.logs.find(site.name, re.escape(text))
         if not lines:
             return fails(f"{site.name}'s log does not show {text!r}.")
     return holds(f"Every site's log shows {text!r}.", lines[0])
@@ -73,18 +73,17 @@ def every_site_trained(run: Run, options: Options) -> Iterator[Result]:
     one of a first round that sent settings and no model, as scikit-learn's. A rank that records its rounds
     trained in each of them.
     """
-    results = run.trained
-    moving = [line for line in results if line.event.round not in run.converged]
+    results = run.training.results
+    moving = [line for line in results if line.event.round not in run.training.converged]
     yield from chain(_unchanged(moving), _idle(moving), _untrained_ranks(run))
     yield from chain(_blank(results), _uncompared(results), _silent_sites(run), _silent_ranks(run))
     yield from _skipping(run)
     if results:
         who = "Every site" if len(_trainers(run)) == len(run.spec.sites) else "Every site that trains"
         message = f"{who} sent back another model than it was sent, in {len(results)} results."
-        if run.converged:
-            message = (
-                f"{who} trained until the model was a fixed point of all, from round {min(run.converged)}."
-            )
+        if run.training.converged:
+            first = min(run.training.converged)
+            message = f"{who} trained until the model was a fixed point of all, from round {first}."
         message += " None did in the first round." if all(line.event.round for line in results) else ""
         if samples := sum(line.event.samples for line in run.of(RoundEvent)):
             message += f" Its ranks trained on {samples} samples in all."
@@ -163,7 +162,7 @@ def _skipping(run: Run) -> Iterator[Result]:
 
 def _warnings(run: Run, site: str) -> Counter[str]:
     """Return how often a site's log has each warning, without its figures."""
-    texts = (record.message for record in run.records(site) if record.level == "WARNING")
+    texts = (record.message for record in run.logs.records(site) if record.level == "WARNING")
     return Counter(re.sub(r"\d+", "…", text) for text in texts)
 
 
@@ -178,7 +177,7 @@ def _trainers(run: Run) -> set[str]:
 
 
 def _silent_sites(run: Run) -> Iterator[Result]:
-    if silent := sorted(_trainers(run) - {line.event.site for line in run.trained}):
+    if silent := sorted(_trainers(run) - {line.event.site for line in run.training.results}):
         announced = ", ".join(sites(run.workspace)) or "none"
         yield unknown(f"The server had no training result of {silent[0]}; the job announced {announced}.")
 
@@ -202,8 +201,8 @@ def _untrained_ranks(run: Run) -> Iterator[Result]:
     """Yield each rank that left a round out, did not train in one, or differs from the site's others."""
     may_stop = any(flow.may_stop for flow in run.account.flows)
     sent: dict[tuple[str, int], str] = {}
-    for site, rank in (who for who in run.ranks if who in _recording(run)):
-        lines, who = run.rounds(site, rank), f"{site} rank {rank}"
+    for site, rank in (who for who in run.ranks.all if who in _recording(run)):
+        lines, who = run.ranks.rounds(site, rank), f"{site} rank {rank}"
         done = [line.event.round for line in lines]
         wanted = list(range(len(done) if done and may_stop else run.spec.job.rounds))
         if done != wanted:
@@ -223,6 +222,6 @@ def _untrained_ranks(run: Run) -> Iterator[Result]:
 
 def _silent_ranks(run: Run) -> Iterator[Result]:
     recording = _recording(run)
-    for site, rank in run.ranks if recording else ():
+    for site, rank in run.ranks.all if recording else ():
         if (site, rank) not in recording:
             yield unknown(f"{site} rank {rank} left no evidence.")
