@@ -60,6 +60,76 @@ class _Correlation:
         return self._dot / scale if self._count >= _ENOUGH and scale > 0 else None
 
 
+class _Size:
+    """Of a result."""
+
+    def __init__(self) -> None:
+        self.values = self.bytes = 0
+        self.squares = 0.0
+
+    def add(self, leaf: Any) -> None:
+        if isinstance(leaf, bytes):
+            self.bytes += len(leaf)
+            return
+        numbers = array(leaf)
+        self.values, self.bytes = self.values + numbers.size, self.bytes + leaf.nbytes
+        self.squares += float((numbers.astype("float64") ** 2).sum())
+
+
+class _Step:
+    """From what was sent to a result."""
+
+    def __init__(self, rms: float) -> None:
+        """Take the root mean square of all that was sent, beside which a change is rounding or is not."""
+        self._rms = rms
+        self._moved = self._trained = self._turned = 0.0
+        self._compared = False
+
+    def add(self, then: Any, change: Any, *, same: bool, weights: bool) -> None:
+        self._compared = True
+        if same:
+            return
+        self._moved += float((change**2).sum())
+        if weights and then.size:
+            clear = abs(change) > _ROUNDING * max(float(abs(then).max()), self._rms)
+            self._trained += float((change[clear] ** 2).sum())
+            self._turned += float((_beside(change, then)[clear] ** 2).sum())
+
+    @property
+    def moved(self) -> float | None:
+        return math.sqrt(self._moved) if self._compared else None
+
+    @property
+    def trained(self) -> float | None:
+        """That of the weights, without what may be rounding."""
+        return math.sqrt(self._trained) if self._compared else None
+
+    @property
+    def scales(self) -> bool:
+        """Whether it only scales each leaf, as weight decay does."""
+        return self._turned < _SCALED**2 * self._trained
+
+
+class _Kept:
+    """How much of what was sent is in a result."""
+
+    def __init__(self) -> None:
+        self.correlation, self.blank = _Correlation(), 0
+        self._ours = self._given = 0.0
+
+    def add(self, then: Any, now: Any, result: Any) -> None:
+        """Take a leaf as it was sent, as the site has it now, and as it came: a difference may be."""
+        self.correlation.add(now, then)
+        if now.size >= _LEAST_LEAF and then.any() and not now.any():
+            self.blank += now.size
+        self._ours += float((result**2).sum())
+        self._given += float((then**2).sum())
+
+    @property
+    def relative(self) -> float | None:
+        return math.sqrt(self._ours / self._given) if self._given else None
+
+
 def correlation(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> float | None:
     """Return that of two models, by the leaves that both have; None where it would prove nothing."""
     import numpy as np  # noqa: PLC0415 - the server of a job that exchanges none may have none
@@ -85,57 +155,37 @@ def figures(
     """
     import numpy as np  # noqa: PLC0415 - the server of a job that exchanges none may have none
 
-    values = size = 0
-    squares, moved, trained, turned, compared = 0.0, 0.0, 0.0, 0.0, False
-    kept, alike = _Correlation(), _Correlation()
-    ours = given = 0.0
-    blank = 0
-    rms = _rms(sent)
+    size, step, kept, alike = _Size(), _Step(_rms(sent)), _Kept(), _Correlation()
     buffers = _of_batch_norm(got)
     for name, leaf in leaves(got):
+        size.add(leaf)
         if isinstance(leaf, bytes):
-            size += len(leaf)
             continue
         numbers = array(leaf)
-        values, size = values + numbers.size, size + leaf.nbytes
-        wide = numbers.astype(np.float64)
-        squares += float(np.square(wide).sum())
-        floating = numbers.dtype.kind == "f" and not BUFFER.search(name) and name not in buffers
-        if (before := _counterpart(name, numbers, sent)) is not None:
-            compared = True
+        weights = numbers.dtype.kind == "f" and not BUFFER.search(name) and name not in buffers
+        before, result, base = _counterpart(name, numbers, sent), numbers.astype(np.float64), 0.0
+        if before is not None:
             then = before.astype(np.float64)
-            change = wide if difference else wide - then
-            if change.any() if difference else not _only_rounded(numbers, before):
-                moved += float(np.square(change).sum())
-                if floating and before.size:
-                    least = _ROUNDING * max(float(np.abs(before).max()), rms)
-                    clear = np.abs(change) > least
-                    trained += float(np.square(change[clear]).sum())
-                    turned += float(np.square(_beside(change, then)[clear]).sum())
-            if floating:
-                kept.add(then + change, then)
-                if numbers.size >= _LEAST_LEAF and then.any() and not (then + change).any():
-                    blank += numbers.size
-                ours, given = ours + float(np.square(wide).sum()), given + float(np.square(before).sum())
-        theirs = other.get(name)
-        if floating and theirs is not None and not isinstance(theirs, bytes):
-            twin = array(theirs)
-            if twin.shape == numbers.shape:
-                base = then if difference and before is not None else 0.0
-                alike.add(base + wide, base + twin.astype(np.float64))
-    if kept.value is not None and turned < _SCALED**2 * trained:
-        trained = 0.0
+            base = then if difference else 0.0
+            same = not result.any() if difference else _only_rounded(numbers, before)
+            change = result if difference else result - then
+            step.add(then, change, same=same, weights=weights)
+            if weights:
+                kept.add(then, base + result, result)
+        twin = other.get(name)
+        if weights and twin is not None and not isinstance(twin, bytes) and twin.shape == numbers.shape:
+            alike.add(base + result, base + array(twin).astype(np.float64))
     return Figures(
-        values=values,
-        bytes=size,
-        finite=math.isfinite(squares) if values else None,
-        norm=math.sqrt(squares) if values else None,
-        moved=math.sqrt(moved) if compared else None,
-        trained=math.sqrt(trained) if compared else None,
-        kept=kept.value,
+        values=size.values,
+        bytes=size.bytes,
+        finite=math.isfinite(size.squares) if size.values else None,
+        norm=math.sqrt(size.squares) if size.values else None,
+        moved=step.moved,
+        trained=0.0 if kept.correlation.value is not None and step.scales else step.trained,
+        kept=kept.correlation.value,
         alike=alike.value,
-        relative=math.sqrt(ours / given) if given else None,
-        blank=blank,
+        relative=kept.relative,
+        blank=kept.blank,
     )
 
 
