@@ -42,6 +42,33 @@ STOPS = WORKFLOW.replace(
     "        self.save_model(model)",
     "            if number >= 3:\n                break\n        self.save_model(model)",
 )
+LATE = """
+from nvflare.app_common.aggregators import InTimeAccumulateWeightedAggregator
+from nvflare.app_common.shareablegenerators import FullModelShareableGenerator
+from nvflare.app_common.workflows.scatter_and_gather import ScatterAndGather
+
+job.to_server(InTimeAccumulateWeightedAggregator(expected_data_kind="WEIGHTS"), id="aggregator")
+job.to_server(FullModelShareableGenerator(), id="shareable_generator")
+persistor = job.comp_ids["persistor_id"]
+job.to_server(
+    ScatterAndGather(
+        min_clients=args.sites - 1,
+        num_rounds=args.rounds,
+        wait_time_after_min_received=1,
+        persistor_id=persistor,
+    )
+)
+for number in range(args.sites):
+    job.to(ScriptRunner(script="client.py"), f"site-{number + 1}")
+""".strip()
+WITHOUT_LATE = JOB_OF_CLASSES.format(
+    module="base_fed_job",
+    job="BaseFedJob",
+    imports="from nvflare.job_config.script_runner import ScriptRunner",
+    arguments="",
+    parts=LATE,
+)
+SLOW = "__import__('time').sleep(6 if site == 2 else 2)"
 SIMULATOR = """
 recipe.export(job_dir="exported")
 from nvflare.private.fed.app.simulator.simulator_runner import SimulatorRunner
@@ -71,6 +98,12 @@ HABITS = (
     digits("logs_an_error_of_its_own", Edit("client.py", "    print(", ERROR)),
     digits("quiets_nvflare", client("flare.init()", QUIET)),
     digits("stops_early", own_workflow()[0], Edit("workflow.py", "", STOPS), rounds=8),
+    digits(
+        "leaves_a_late_site_behind",
+        Edit("job.py", "", WITHOUT_LATE),
+        Edit("client.py", "    steps = 0", SLOW),
+        sites=3,
+    ),
     digits("two_workflows", Edit("job.py", "", TWICE)),
     digits("simulator_runner", Edit("job.py", "recipe.execute", SIMULATOR, True)),
     digits("simulator_command", Edit("job.py", "recipe.execute", COMMAND, True)),

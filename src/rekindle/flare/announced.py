@@ -22,6 +22,8 @@ class Flow(NamedTuple):
     trains: bool = True
     refusable: frozenset[str] = frozenset()
     """Tasks that a site may refuse in a good run."""
+    least: str = ""
+    """Its argument with how many results end a round: those of other sites may come too late."""
     between_sites: bool = False
     """Whether sites send their results to each other, and one of them aggregates: swarm learning."""
 
@@ -30,6 +32,7 @@ AGGREGATED = r"Aggregated (\d{1,9})/\1 results"
 """FedAvg's message when the last site of a round is in its mean."""
 _FEDAVG_DONE = r"Finished FedAvg\."
 _SAG_DONE = r"Finished ScatterAndGather Training\."
+_SAG = Flow(5, round_done=r"Round \d{1,9} finished\.", done=_SAG_DONE, least="min_clients")
 _VALIDATED = (("submit_model", 1), ("validate", None))
 _CROSS_SITE = Flow(None, _VALIDATED, trains=False, refusable=frozenset({"submit_model"}))
 FLOWS = {
@@ -37,8 +40,8 @@ FLOWS = {
     "FedAvgLR": Flow(5, round_done=r"Newton-Raphson updates: ", done=_FEDAVG_DONE),
     "Scaffold": Flow(5, round_done=r"aggregating \d{1,9} update\(s\) at round", done=_FEDAVG_DONE),
     "FedOpt": Flow(5, round_done=r"aggregating \d{1,9} update\(s\) at round", done=_FEDAVG_DONE),
-    "ScatterAndGather": Flow(5, round_done=r"Round \d{1,9} finished\.", done=_SAG_DONE),
-    "ScatterAndGatherScaffold": Flow(5, round_done=r"Round \d{1,9} finished\.", done=_SAG_DONE),
+    "ScatterAndGather": _SAG,
+    "ScatterAndGatherScaffold": _SAG,
     "Cyclic": Flow(5, round_done=r"End persist model on server\.", done=r"Finished Cyclic\."),
     "CyclicController": Flow(5),
     "CrossSiteModelEval": _CROSS_SITE,
@@ -84,6 +87,11 @@ class Workflow:
         """Return how many of ``sites`` take part in a round."""
         count = self.arguments.get("num_clients")
         return min(sites, count) if isinstance(count, int) and count > 0 else sites
+
+    def leaves_late(self, sites: int) -> bool:
+        """Return whether a round may end before each of ``sites`` has answered."""
+        least = self.arguments.get(self.flow.least) if self.flow else None
+        return isinstance(least, int) and 0 < least < sites
 
     def trainers(self, sites: list[str]) -> list[str]:
         """Return those of ``sites`` that train: in swarm learning some may aggregate alone."""

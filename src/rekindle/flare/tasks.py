@@ -17,6 +17,8 @@ GIVEN = re.compile(r"assigned task to client (\S{1,200}): name=(\S{1,200}), id=(
 CAME = re.compile(r"got result from client (\S{1,200}) for task: name=(\S{1,200}), id=(\S{1,200})$")
 """The server's messages when it assigns a task and gets its result: site, task and the task's id."""
 _EMPTY = re.compile(r"Empty result from client (\S{1,200}), skipping\.")
+_LATE = re.compile(r"^task (\S{1,200}) is not found$")
+"""Its message to a site that has a result, of a task that is over: the site drops it."""
 _ENDED = re.compile(r"Server runner finished")
 
 
@@ -24,6 +26,7 @@ _ENDED = re.compile(r"Server runner finished")
 class Task:
     """A task of one site."""
 
+    id: str
     site: str
     name: str
     workflow: str
@@ -31,6 +34,8 @@ class Task:
     last: LogRecord
     """The server's last message about it: that it was assigned, or that its result came."""
     came: bool = False
+    late: bool = False
+    """Whether the site had its result when the task was over."""
     code: str | None = None
     """Return code of its result, `OK` if it is good; None if the log lacks it."""
     empty: LogRecord | None = None
@@ -78,8 +83,10 @@ class Account:
                 match = pattern.search(record.message)
                 if match and match[1] not in self._lost:
                     site, name, key = match.groups()
-                    task = found.setdefault(key, Task(site, name, context.get("wf", ""), record))
+                    task = found.setdefault(key, Task(key, site, name, context.get("wf", ""), record))
                     task.last, task.came = record, pattern is CAME
+            if (late := _LATE.match(record.message)) and late[1] in found:
+                found[late[1]].late = True
             known = found.get(context.get("task_id", ""))
             if known is None:
                 continue
@@ -88,6 +95,19 @@ class Account:
             if empty and empty[1] == known.site:
                 known.empty = record
         return list(found.values())
+
+    @cached_property
+    def missable(self) -> set[str]:
+        """The ids of tasks that a good run may leave without a result.
+
+        A round that needs fewer sites goes on without those that answer late, and the last one cuts them off.
+        """
+        found: set[str] = set()
+        for flow in self.flows:
+            tasks = self.of(flow) if flow.leaves_late(len(self.sites)) else []
+            answered = {task.site for task in tasks if task.good or task.late}
+            found |= {task.id for task in tasks if task.site in answered and not task.came}
+        return found
 
     def of(self, flow: Workflow) -> list[Task]:
         """Return the tasks of one workflow."""

@@ -198,7 +198,9 @@ def unexplained(
     for record in records:
         ended = ended or any(word in record.message for word in _ENDING)
         for message in _errors(record):
-            if not _is_harmless(kind, record.logger, message, ended) and not of_the_lost(message, lost):
+            texts = {message, cause(record, message)}
+            known = any(_is_harmless(kind, record.logger, text, ended) for text in texts)
+            if not known and not of_the_lost(message, lost):
                 yield record, message
 
 

@@ -18,24 +18,27 @@ def every_site_took_part(run: Run, options: Options) -> Result:
     account = run.account
     if not account.sites or not account.flows:
         return unknown("The expected sites and tasks are unknown.")
-    found = [_not_good(task, flow, account.ended) for flow in account.flows for task in account.of(flow)]
+    found = [_not_good(task, flow, account) for flow in account.flows for task in account.of(flow)]
     found += [_fewer(site, flow, account) for site in account.sites for flow in account.flows]
     at = account.tasks[-1].last.at if account.tasks else None
     for result in sorted(filter(None, found), key=gravity):
         return result if result.at else result._replace(at=at)
     good = [task.site for task in account.tasks if task.good]
     returned = ", ".join(site for site in account.sites if site in good)
-    never = ", ".join(site for site in account.sites if site not in good)
+    late = Counter(task.site for task in account.tasks if task.late)
+    never = ", ".join(site for site in account.sites if site not in {*good, *late})
     left = f" Never chosen, as the job samples its sites: {never}." if never else ""
+    counts = " and ".join(f"{count} of {site}" for site, count in late.items())
+    left += f" The rounds went on without what came too late: {counts}." if late else ""
     return holds(f"{returned} returned all of {len(good)} tasks.{left}", at)
 
 
-def _not_good(task: Task, flow: Workflow, ended: bool) -> Result | None:
-    if task.good or (flow.flow and task.name in flow.flow.refusable):
+def _not_good(task: Task, flow: Workflow, account: Account) -> Result | None:
+    if task.good or task.id in account.missable or (flow.flow and task.name in flow.flow.refusable):
         return None
     if not task.came:
         message = f"{task.site} was given the task {task.name} and never answered."
-        return fails(message, task.last.at) if ended else None
+        return fails(message, task.last.at) if account.ended else None
     if task.empty:
         return fails(f"{task.site} returned a result without parameters.", task.empty.at)
     message = f"{task.site}'s result of the task {task.name} has the return code {task.code}."
@@ -50,6 +53,8 @@ def _fewer(site: str, flow: Workflow, account: Account) -> Result | None:
     if flow.flow is None:
         message = f"{site} returned no task of {flow.kind}, whose tasks are unknown."
         return None if done or samples else unknown(message)
+    if any(task.site == site and task.id in account.missable for task in account.of(flow)):
+        return None
     for name, wanted in _asked(flow, flow.flow):
         of_all = [task for task in good if task.name == name]
         complete = samples and wanted is not None and len(of_all) == wanted * of_round

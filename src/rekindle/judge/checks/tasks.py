@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ran, and whether the logs of the server and the sites have the same tasks."""
 
+import math
 import re
 from collections.abc import Iterator
 
@@ -60,25 +61,32 @@ def sites_had_the_servers_tasks(run: Run) -> Iterator[Result]:
         if tasks != given.get(site.name, []):
             yield unknown(f"{site.name}'s log has other tasks than the server gave it.")
         for match, record in assigned:
-            times = when.get(match[2], [record.time - zone])
-            if not min(times) - slack <= record.time - zone <= max(times) + slack:
+            given_at, came_at = when.get(match[2], (-math.inf, math.inf))
+            if not given_at - slack <= record.time - zone <= came_at + slack:
                 yield unknown(
                     f"{site.name} had a task at another time than the server's log has it.", record.at
                 )
-        kinds = [kind for kind, *_ in steps if kind != "ended"]
-        if kinds != ["assigned", "result"] * len(tasks):
+        missed = [match for match, _ in assigned if match[2] in run.account.missable]
+        kinds = [kind for kind, match, _ in steps if kind != "ended" and match not in missed]
+        if kinds != ["assigned", "result"] * (len(tasks) - len(missed)):
             yield unknown(f"{site.name} did not send one result for each of its tasks.")
         if not any(kind == "ended" for kind, *_ in steps) and not in_turn(run):
             yield unknown(f"The server did not ask {site.name} to end.")
 
 
-def _times_of_tasks(run: Run) -> dict[str, list[float]]:
-    """Return by task's id when the server gave it and got its results, seconds since the epoch."""
-    times: dict[str, list[float]] = {}
+def _times_of_tasks(run: Run) -> dict[str, tuple[float, float]]:
+    """Return by task's id when the server gave it and got its result, seconds since the epoch.
+
+    A task whose result did not come has no end.
+    """
+    times: dict[str, tuple[float, float]] = {}
     zone = run.clocks.ahead_s(SERVER)
     for record in run.logs.records(SERVER):
-        if match := GIVEN.search(record.message) or CAME.search(record.message):
-            times.setdefault(match[3], []).append(record.time - zone)
+        when = record.time - zone
+        if given := GIVEN.search(record.message):
+            times.setdefault(given[3], (when, math.inf))
+        elif came := CAME.search(record.message):
+            times[came[3]] = times.get(came[3], (when, when))[0], when
     return times
 
 

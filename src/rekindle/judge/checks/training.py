@@ -167,12 +167,15 @@ def _warnings(run: Run, site: str) -> Counter[str]:
 
 
 def _trainers(run: Run) -> set[str]:
-    """Return the sites that train: some may aggregate alone, others may never be chosen."""
+    """Return the sites that train: some may aggregate alone, never be chosen, or always answer too late."""
     trains = {site.name for site in run.spec.sites}
     for flow in run.account.flows:
         trains.intersection_update(flow.trainers(sorted(trains)))
         if flow.sampled(len(run.account.sites)) < len(run.account.sites):
             trains.intersection_update(task.site for task in run.account.tasks)
+        if flow.leaves_late(len(run.account.sites)):
+            counted = {task.site for task in run.account.tasks if task.came}
+            trains -= {task.site for task in run.account.tasks if task.late} - counted
     return trains
 
 
