@@ -7,23 +7,26 @@ from pathlib import Path
 
 from rekindle.flare.workspace import SERVER
 from rekindle.host import detached, files, folders
-from rekindle.records import Job, RecordError
+from rekindle.records import RecordError, RunSpec
 from rekindle.records.events import AnyEvent, DeviceEvent, RoundEvent, TaskEvent, decode_event
 
+from .results import Results
 from .snapshot import Process
 
 
 class Reporter:
     """Writes a run's progress.json; reads each line of the trainers' evidence once."""
 
-    def __init__(self, run_dir: Path, job: Job) -> None:
-        """Report on ``job`` in ``run_dir``."""
-        self._run_dir, self._path, self._job = run_dir, run_dir / folders.PROGRESS, job
+    def __init__(self, run_dir: Path, spec: RunSpec) -> None:
+        """Report on the run of ``spec`` in ``run_dir``."""
+        self._run_dir, self._path, self._job = run_dir, run_dir / folders.PROGRESS, spec.job
         self._tails: dict[Path, files.Tail] = {}
         self._began: float | None = None
         self._rounds: dict[int, float] = {}
         self._last: RoundEvent | None = None
-        self._results = 0
+        self._count = 0
+        self.results = Results(spec.job.rounds, spec.silence_s)
+        """When each result came."""
         self._sites: set[str] = set()
         self._result: TaskEvent | None = None
 
@@ -34,7 +37,7 @@ class Reporter:
 
     def report(self, elapsed_s: float, message: str | None = None, now: Iterable[Process] = ()) -> None:
         """Write ``message``, how far the trainers are, or what the processes that run ``now`` begin."""
-        self._read_events()
+        self._read_events(elapsed_s)
         text = message or self._done() or self._beginning([*now])
         detached.write_progress(self._path, "running", text, elapsed_s)
 
@@ -44,22 +47,23 @@ class Reporter:
 
     def end(self, elapsed_s: float, why: str | None = None) -> None:
         """Write that the run has ended, and how far it came, or else why if that is known."""
-        self._read_events()
+        self._read_events(elapsed_s)
         done = self._done()
         text = f"ended after {done}" if done else why or "ended"
         detached.write_progress(self._path, "ended", text, elapsed_s)
 
-    def _read_events(self) -> None:
+    def _read_events(self, elapsed_s: float) -> None:
         for path in files.found(self._run_dir, folders.EVENTS):
             for line in self._tails.setdefault(path, files.Tail(path)).lines():
                 with suppress(RecordError):
-                    self._take(decode_event(line))
+                    self._take(decode_event(line), elapsed_s)
 
-    def _take(self, event: AnyEvent) -> None:
+    def _take(self, event: AnyEvent, elapsed_s: float) -> None:
         if isinstance(event, DeviceEvent) and self._began is None:
             self._began = event.time
         if isinstance(event, TaskEvent):
-            self._results += 1
+            self._count += 1
+            self.results.take(event, elapsed_s)
             self._result = event
             self._sites.add(event.site)
         if isinstance(event, RoundEvent):
@@ -103,7 +107,7 @@ class Reporter:
         number = self._result.round
         counted = range(self._job.rounds)  # by some workflows from another number on
         parts = [f"round {number + 1}/{self._job.rounds}"] if number is not None and number in counted else []
-        return ", ".join([*parts, f"{self._results} results"])
+        return ", ".join([*parts, f"{self._count} results"])
 
     def _pace(self) -> float | None:
         """Return the seconds of a round: between rounds, or of the first while it is alone."""

@@ -74,7 +74,7 @@ def supervise(run_dir: Path) -> None:
     """
     adopt_orphans()
     spec = spec_in(run_dir)
-    reporter = Reporter(run_dir, spec.job)
+    reporter = Reporter(run_dir, spec)
     Path(spec.tmpdir).mkdir(mode=0o700, parents=True, exist_ok=True)
     if spec.cache:
         keep_below(Path(spec.cache), local_folder(folders.root_of(run_dir), spec))
@@ -168,6 +168,7 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: Clock, re
                         watchdog.rest(now)
                     seen = nodes.join(now, sampler.sample(now))
                     message = watchdog.look(*seen, starting=reporter.is_starting)
+                    message = message or reporter.results.overdue(elapsed)
                     if message is not None:
                         end = _End("hung", message=message)
                     reporter.report(elapsed, now=now.processes)

@@ -25,7 +25,7 @@ def trainers(clean_run):
 
 def test_before_the_first_round_it_is_told_what_begins(trainers):
     run, lines = trainers
-    reporter = Reporter(run, read(run / "spec.json", RunSpec).job)
+    reporter = Reporter(run, read(run / "spec.json", RunSpec))
 
     def said(*processes):
         reporter.report(1.0, now=processes)
@@ -48,7 +48,7 @@ def test_before_the_first_round_it_is_told_what_begins(trainers):
 
 def test_a_run_is_starting_until_a_rank_has_its_device(trainers):
     run, lines = trainers
-    reporter = Reporter(run, read(run / "spec.json", RunSpec).job)
+    reporter = Reporter(run, read(run / "spec.json", RunSpec))
     reporter.report(1.0)
     assert reporter.is_starting
     (path, text), *_ = [(path, text) for _, path, text in lines if json.loads(text)["event"] == "device"]
@@ -59,7 +59,7 @@ def test_a_run_is_starting_until_a_rank_has_its_device(trainers):
 
 def test_without_ranks_evidence_a_run_is_starting_until_every_site_sent_a_result(trainers):
     run, lines = trainers
-    reporter = Reporter(run, read(run / "spec.json", RunSpec).job)
+    reporter = Reporter(run, read(run / "spec.json", RunSpec))
     results = [
         (path, text) for _, path, text in lines if json.loads(text).get("sketch") and "server" in path.name
     ]
@@ -74,7 +74,7 @@ def test_without_ranks_evidence_a_run_is_starting_until_every_site_sent_a_result
 
 def test_each_round_is_reported_with_its_loss_and_what_is_left(trainers):
     run, lines = trainers
-    reporter, messages = Reporter(run, read(run / "spec.json", RunSpec).job), []
+    reporter, messages = Reporter(run, read(run / "spec.json", RunSpec)), []
     for _, path, text in lines:
         with path.open("a") as file:
             file.write(text[:20])

@@ -81,7 +81,7 @@ def test_the_driver_goes_on(clean_run, plant):
         plant(clean_run / name)
     for name in ("autopsy", "evidence/rank.pipe"):
         plant(clean_run / name)
-    Reporter(clean_run, spec.job).report(1.0)
+    Reporter(clean_run, spec).report(1.0)
     Watchdog(spec, snapshot(clean_run)).look(snapshot(clean_run), {})
     autopsy(clean_run, str(clean_run))
     diagnose_run(clean_run)
