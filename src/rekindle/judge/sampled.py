@@ -28,7 +28,11 @@ class Samples:
 
     def owners_on(self, uuid: str) -> dict[str, str]:
         """Return the server or site of each process on the node of a GPU, by PID as samples list it."""
-        return self._owners.get(folders.samples(self._node_with(uuid)), {})
+        return self.owners_of(self._node_with(uuid))
+
+    def owners_of(self, node: str | None) -> dict[str, str]:
+        """Return the same of a node."""
+        return self._owners.get(folders.samples(node), {})
 
     @cached_property
     def _owners(self) -> dict[str, dict[str, str]]:

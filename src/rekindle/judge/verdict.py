@@ -17,6 +17,7 @@ from .check import gravity, results
 from .measured import judgement
 from .opener import open_run, open_workspace, split
 from .run import Run
+from .stood import find_lines
 
 
 def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
@@ -167,7 +168,11 @@ def _stopped(run: Run, ended: Ended) -> tuple[VerdictKind, str | None]:
     if ended.reason == "interrupted":
         return "FAIL", ended.message or "Stopped from outside."
     message = ended.message if ended.reason == "hung" else f"Ended at its limit of {run.spec.job.limit_s} s."
+    lines = find_lines(run)
     owed = dict.fromkeys(
-        f"{task.site} for its task {task.name}" for task in run.account.tasks if not task.came
+        f"{task.site} for its task {task.name}"
+        + (f" (its trainer is at {lines[task.site]})" if task.site in lines else "")
+        for task in run.account.tasks
+        if not task.came
     )
     return "HUNG", f"{message} The server waits for {' and '.join(owed)}." if owed else message
