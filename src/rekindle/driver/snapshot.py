@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run's processes and files at one moment, read once for all users."""
+"""A run's processes at one moment, read once for all users."""
 
 import os
 import time
@@ -12,12 +12,9 @@ from typing import NamedTuple
 import psutil
 
 from rekindle.flare.processes import member
-from rekindle.flare.workspace import LOGS
-from rekindle.host import folders
 
 from .processes import descendants
 
-_FILES = (folders.JOB_LOG, folders.EVENTS, LOGS)
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
@@ -79,8 +76,8 @@ class Snapshot:
 
     at: float
     processes: tuple[Process, ...] = ()
-    sizes: dict[Path, int] = field(default_factory=dict)
-    """Bytes of its logs and of its evidence."""
+    said: int = 0
+    """How much of its logs and evidence was new so far."""
 
     @property
     def peaks_mib(self) -> dict[str, int]:
@@ -92,9 +89,9 @@ class Snapshot:
         return found
 
 
-def snapshot(run_dir: Path, find: Callable[[], list[psutil.Process]] = descendants) -> Snapshot:
-    """Return a snapshot of a run's files and processes, which are by default all below this one."""
-    return Snapshot(time.monotonic(), seen(find), _sizes(run_dir))
+def snapshot(find: Callable[[], list[psutil.Process]] = descendants, said: int = 0) -> Snapshot:
+    """Return a snapshot of a run's processes, by default all below this one, with what its files ``said``."""
+    return Snapshot(time.monotonic(), seen(find), said)
 
 
 def seen(find: Callable[[], list[psutil.Process]]) -> tuple[Process, ...]:
@@ -156,11 +153,3 @@ def _threads(folder: Path) -> dict[int, Times]:
 def _title(command: list[str], site: str | None) -> str:
     words = [word for word in command[1:] if not word.startswith("-")]
     return " ".join(" ".join(filter(None, [site, *(words[:1] or command[:1])])).split())[:80]
-
-
-def _sizes(run_dir: Path) -> dict[Path, int]:
-    sizes = {}
-    for path in (path for pattern in _FILES for path in run_dir.glob(pattern)):
-        with suppress(OSError):  # another run of the same name may remove files
-            sizes[path] = path.lstat().st_size
-    return sizes

@@ -24,6 +24,7 @@ from .autopsy import autopsy
 from .clock import Clock
 from .command import command, environment
 from .container import Container
+from .growth import Growth
 from .ladder import climb
 from .nodes import Nodes
 from .processes import adopt_orphans, end_descendants, reap_orphans
@@ -147,7 +148,8 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: Clock, re
         container.end()  # a killed supervisor may have left it
         (words, environ), find = container.start(words, environ), container.processes
     part = spec.participant and Assigned(run_dir / folders.JOB_LOG, spec.participant.role)
-    watchdog = Watchdog(spec, replace(snapshot(run_dir, find), at=clock.read()))
+    growth = Growth(run_dir)
+    watchdog = Watchdog(spec, replace(snapshot(find, growth.count()), at=clock.read()))
     with (run_dir / folders.JOB_LOG).open("wb") as log:
         try:
             with _interruptible():
@@ -163,7 +165,7 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: Clock, re
                         return _End("finished", 1)
                     elapsed = clock.read()
                     end = _End("limit") if elapsed > spec.job.limit_s else None
-                    now = replace(snapshot(run_dir, find), at=elapsed)
+                    now = replace(snapshot(find, growth.count()), at=elapsed)
                     if part and part.waits():
                         watchdog.rest(now)
                     seen = nodes.join(now, sampler.sample(now))

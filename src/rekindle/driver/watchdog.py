@@ -188,7 +188,7 @@ class Watchdog:
         counts. (H200, NCCL 2.28: utilisation 100 and 0, where training has either memory in use or pauses.)
         On a CPU, work without a result counts until it exceeds the run's patience.
         """
-        grew = now.sizes != self._last.sizes or self._loads(now.processes)
+        grew = now.said != self._last.said or self._loads(now.processes)
         on_gpu = any(gpu.processes for gpu in gpus.values())
         if grew or on_gpu:
             self._longest_s = max(self._longest_s, self._fruitless_s)

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from toys import assert_gone, child_pid, toy, wait_for_end
@@ -57,11 +56,11 @@ class Story:
             CLIENT: Process(CLIENT, "site-1", "S", nvflare="site-1", threads={CLIENT: Times()}),
             TRAINER: Process(TRAINER, "site-1 client.py", "S", site="site-1", threads={31: Times()}),
         }
-        self.at, self.sizes, self.ended = 0.0, {}, set()
+        self.at, self.said, self.ended = 0.0, 0, set()
         self.dog = Watchdog(spec, self._now(), lambda pid: pid in self.ended)
 
     def _now(self):
-        return Snapshot(self.at, tuple(self.processes.values()), dict(self.sizes))
+        return Snapshot(self.at, tuple(self.processes.values()), self.said)
 
     def change(self, pid, **fields):
         self.processes[pid] = replace(self.processes[pid], **fields)
@@ -109,10 +108,9 @@ def test_gpus_that_work_are_progress_and_gpus_that_wait_for_a_collective_are_not
     assert (seconds, "no activity of the GPUs" in message) == (65, True)
 
 
-@pytest.mark.parametrize("name", ["evidence/site-1.rank-0.jsonl", "job.log"])
-def test_a_file_that_grows_is_progress_and_the_silence_after_it_is_not(story, name):
-    for size in range(9):
-        story.sizes[Path(name)] = size
+def test_what_is_new_in_a_file_is_progress_and_the_silence_after_it_is_not(story):
+    for said in range(9):
+        story.said = said
         assert story.after(50) is None
     assert story.lasts(600)[0] == 65
 
@@ -173,9 +171,9 @@ def test_the_allowance_is_cpu_time_so_that_a_slow_host_has_longer(story):
 
 
 def test_a_run_whose_rounds_take_long_is_given_longer(story):
-    for size in range(2):
+    for said in range(1, 3):
         assert story.lasts(590, ran=1.0) is None
-        story.sizes[Path("job.log")] = size
+        story.said = said
     seconds, _ = story.lasts(7200, ran=1.0)
     assert 3 * 590 < seconds < 3 * 600 + 70
 
@@ -184,7 +182,7 @@ def test_one_process_in_d_state_is_named_unless_it_goes_on_between_our_looks(sto
     story.change(TRAINER, state="D")
     for _ in range(40):
         assert story.after(1, ran=0.001) is None
-    story.sizes[Path("job.log")] = 1
+    story.said = 1
     assert [story.after(10) for _ in range(3)] == [None] * 3
     assert f"Process {TRAINER} (site-1 client.py) waits for the kernel (D state)" in story.after(10)
 
@@ -217,16 +215,15 @@ def test_a_server_that_is_slow_to_end_after_its_clients_waits_for_nobody(story):
     assert [story.after(6, SERVER, ran=0.05, waited=0.9) for _ in range(20)] == [None] * 20
 
 
-def test_a_snapshot_describes_this_tests_own_child(tmp_path):
-    (tmp_path / "job.log").write_text("12345")
+def test_a_snapshot_describes_this_tests_own_child():
     code = "import signal; signal.pause()"
     environ = {**os.environ, "REKINDLE_SITE": "site-1"}
     with subprocess.Popen([sys.executable, "-c", code, "client.py"], env=environ) as child:
         try:
-            before = snapshot(tmp_path)
+            before = snapshot()
             os.kill(child.pid, signal.SIGSTOP)
             os.waitid(os.P_PID, child.pid, os.WSTOPPED)
-            now = snapshot(tmp_path)
+            now = snapshot()
         finally:
             child.kill()
     process = next(process for process in now.processes if process.pid == child.pid)
@@ -234,5 +231,4 @@ def test_a_snapshot_describes_this_tests_own_child(tmp_path):
     assert process.title == f"site-1 {code}"
     assert 0 < process.memory_kib <= process.peak_kib
     assert list(process.threads) == [child.pid]
-    assert list(now.sizes.values()) == [5]
     assert work(before, now)[None, child.pid].ran >= 0

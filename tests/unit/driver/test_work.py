@@ -88,7 +88,7 @@ def test_a_circle_of_parents_ends():
 
 def test_a_sample_has_what_real_processes_took(child, tmp_path):
     client = child(TRAINS, "-m", f"{SIMULATOR}_worker", "--client", "site-2")
-    Sampler(tmp_path / "samples.jsonl", set()).sample(snapshot(tmp_path))
+    Sampler(tmp_path / "samples.jsonl", set()).sample(snapshot())
     event = msgspec.json.decode((tmp_path / "samples.jsonl").read_bytes(), type=SampleEvent)
     worked = event.worked["site-2"]
     assert worked.others_s >= 0.29
@@ -110,7 +110,7 @@ def test_what_was_held_for_a_moment_is_reported_afterwards(tmp_path, child):
     server = child(TAKES_AND_GIVES_BACK, "-m", SIMULATOR)
     client = child(TAKES_AND_GIVES_BACK, "-m", f"{SIMULATOR}_worker", "--client", "site-2")
     other = child(TAKES_AND_GIVES_BACK, "client.py")
-    now = snapshot(tmp_path)
+    now = snapshot()
     assert set(now.peaks_mib) == {"server", "site-2"}
     for name, pid in (("server", server), ("site-2", client)):
         (process,) = [process for process in now.processes if process.pid == pid]
@@ -123,4 +123,4 @@ def test_what_was_held_for_a_moment_is_reported_afterwards(tmp_path, child):
 def test_what_has_ended_is_not_listed(tmp_path):
     with subprocess.Popen([sys.executable, "-c", "", "-m", SIMULATOR]) as ended:
         os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
-        assert snapshot(tmp_path).peaks_mib == {}
+        assert snapshot().peaks_mib == {}

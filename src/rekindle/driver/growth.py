@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the files of a run say that they had not said before: an error that repeats is no progress."""
+
+import re
+from contextlib import suppress
+from pathlib import Path
+
+from rekindle.flare.log import TRAINERS
+from rekindle.flare.workspace import LOGS
+from rekindle.host import files, folders
+
+_MOST = 1 << 20
+"""Bytes of one file that are read at once, at its end."""
+_KNOWN = 20_000
+"""Kinds of lines that are known at once."""
+_LINE = re.compile(
+    rb"(?:\x1b\[[\d;]{0,20}m)?\d{4}-\d\d-\d\d [\d:,]{8,15} - (?:([\w.]{1,200}) - )?[A-Z]{4,8} - ",
+)
+"""The beginning of a line of NVFlare's logs, whose consoles leave out the logger."""
+_ID = re.compile(rb"\b\w{0,2}[\da-f]{8}(?:-?[\da-f]{4}){0,3}-?[\da-f]{0,16}\b")
+_FIGURE = re.compile(rb"\d+")
+
+
+class Growth:
+    """The files of one run, read as they grow."""
+
+    def __init__(self, run_dir: Path) -> None:
+        """Begin with what is there already."""
+        self._run_dir, self._count = run_dir, 0
+        self._read: dict[Path, int] = {}
+        self._known: set[int] = set()
+
+    def count(self) -> int:
+        """Return how much was new so far: lines of logs of a kind that had not been there, and evidence.
+
+        NVFlare's own lines are of one kind if they differ in figures alone; those of trainers and of job.py,
+        in nothing but times and ids. What has no end of line yet counts too, as a progress bar.
+        """
+        for path in self._run_dir.glob(folders.EVENTS):
+            self._count += self._grew(path) is not None
+        for path in (path for pattern in (folders.JOB_LOG, LOGS) for path in self._run_dir.glob(pattern)):
+            for line in re.split(rb"[\r\n]+", self._grew(path) or b""):
+                self._take(line)
+        return self._count
+
+    def _grew(self, path: Path) -> bytes | None:
+        """Return what was added to a file; None if nothing was."""
+        with suppress(OSError):  # another run of the same name may remove files
+            size, read = path.lstat().st_size, self._read.get(path, 0)
+            if size != read:
+                self._read[path] = size
+                return files.end(path, min(_MOST, size - read if size > read else size))
+        return None
+
+    def _take(self, line: bytes) -> None:
+        begins = _LINE.match(line)
+        said = _ID.sub(b"", line[begins.end() :] if begins else line)
+        if begins and (begins[1] or b"").decode() not in TRAINERS:
+            said = _FIGURE.sub(b"", said)
+        if said.strip() and hash(said) not in self._known:
+            self._known = set() if len(self._known) >= _KNOWN else self._known
+            self._known.add(hash(said))
+            self._count += 1
