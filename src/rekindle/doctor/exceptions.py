@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from rekindle.records import Layer
 
-from . import producers
 from .subjects import subject
 from .texts import Text
 
@@ -145,8 +144,6 @@ def layer(kind: str, message: str, packages: tuple[str, ...] = ()) -> Layer:
         return about.row.layer
     if OF_PYTHON.fullmatch(name):
         return "job"
-    if by_package := producers.package((kind.partition(".")[0], *reversed(packages))):
-        return by_package
     if about and about.row.rank != "echo" and (about.row.layer != "NVFlare" or "nvflare" in packages):
         return about.row.layer
     return "NVFlare" if kind.startswith("nvflare.") else "job"

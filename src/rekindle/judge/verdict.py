@@ -5,11 +5,22 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from rekindle.doctor import diagnose_run, reported
+from msgspec.structs import replace
+
+from rekindle.doctor import diagnose_run
 from rekindle.doctor.known_issues import known_issue
 from rekindle.flare.workspace import locate
 from rekindle.host import folders
-from rekindle.records import ClaimResult, Ended, Finding, RecordError, RunSpec, VerdictKind, VerdictRecord
+from rekindle.records import (
+    ClaimResult,
+    Diagnosis,
+    Ended,
+    Finding,
+    RecordError,
+    RunSpec,
+    VerdictKind,
+    VerdictRecord,
+)
 from rekindle.records.base import is_ours
 
 from . import summary
@@ -31,13 +42,48 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
     Raises:
         RecordError: ``run_dir`` is not a run's folder.
     """
+    return _judged(run_dir, spec)[0]
+
+
+def explain(run_dir: Path) -> Diagnosis:
+    """Return why the run in ``run_dir`` failed: the cause that its verdict has, and the timeline of its logs.
+
+    Raises:
+        RecordError: ``run_dir`` is not a run's folder.
+    """
+    verdict, found, root = _judged(run_dir, None)
+    if found is None:
+        return diagnose_run(run_dir, failed=False)
+    if root is None and verdict.verdict != "UNPROVEN":
+        failed = next((result for result in verdict.evidence if result.message == verdict.cause), None)
+        root = Finding(
+            name=failed.claim if failed else verdict.verdict,
+            cause=verdict.cause or "",
+            layer=verdict.layer,
+            remedy=verdict.remedy or "",
+            confidence="likely",
+            file=failed.file if failed else None,
+            line=failed.line if failed else None,
+        )
+    others = tuple(finding for finding in found.findings if finding != root)
+    return replace(found, cause=root, others=others)
+
+
+def _judged(run_dir: Path, spec: RunSpec | None) -> tuple[VerdictRecord, Diagnosis | None, Finding | None]:
+    """Return the verdict, what the doctor found of a run that may have failed, and its cause."""
     ours = spec is not None or is_ours(run_dir / folders.SPEC)
     run = Run.open(run_dir, spec) if ours else open_workspace(locate(run_dir))
     by_check = zip(*map(results, run.simulations()), strict=True)
     evidence = tuple(min(of_simulations, key=gravity) for of_simulations in by_check)
     verdict, cause = _verdict(run, evidence)
-    findings = _findings(run, run_dir, verdict)
-    root = next((finding for finding in findings if _is_root(run, finding)), None)
+    found = _diagnosis(run, run_dir, verdict, evidence)
+    findings = found.findings if found else ()
+    failed = next((result for result in evidence if cause and result.message == cause), None)
+    echoes = failed is not None and any(
+        finding.echo and (finding.file, finding.line) == (failed.file, failed.line) for finding in findings
+    )
+    first = found.cause if found else None
+    root = first if first and (echoes or _is_root(run, verdict, first)) else None
     if root is not None:
         cause = root.cause
     cause = _with_suspensions(run, verdict, cause)
@@ -48,7 +94,7 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
         else:
             verdict = "KNOWN_ISSUE"
             cause = f"{cause} Known until {known.expires}: {known.message}"
-    return VerdictRecord(
+    record = VerdictRecord(
         job=run.spec.job.name,
         host=run.spec.host,
         verdict=verdict,
@@ -71,6 +117,7 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
         final_metrics=summary.final_metrics(run),
         host_memory_mib=summary.host_memory_mib(run),
     )
+    return record, found, root
 
 
 def _duration_s(run: Run) -> float | None:
@@ -105,11 +152,16 @@ def _verdict(run: Run, evidence: Sequence[ClaimResult]) -> tuple[VerdictKind, st
     return ("UNPROVEN", doubts[0]) if doubts else ("PASS", None)
 
 
-def _findings(run: Run, run_dir: Path, verdict: VerdictKind) -> tuple[Finding, ...]:
-    """Return the doctor's findings of a run that did not pass; of a foreign one, that failed."""
-    if verdict == "PASS" or (run.foreign and verdict == "UNPROVEN"):
-        return ()
-    return diagnose_run(run_dir) if run.foreign else diagnose_run(run_dir, run.spec)
+def _diagnosis(
+    run: Run, run_dir: Path, verdict: VerdictKind, evidence: Sequence[ClaimResult]
+) -> Diagnosis | None:
+    """Return what the doctor finds; None of a run that ended well."""
+    if not run.foreign:
+        return None if verdict == "PASS" else diagnose_run(run_dir, run.spec)
+    ended = any(result.claim == "came_to_its_end" and result.state == "holds" for result in evidence)
+    if verdict == "UNPROVEN":
+        return None if ended else diagnose_run(run_dir)
+    return diagnose_run(run_dir, failed=True)
 
 
 def _remedy(run: Run, verdict: VerdictKind) -> str | None:
@@ -134,15 +186,16 @@ def _with_suspensions(run: Run, verdict: VerdictKind, cause: str | None) -> str 
     return cause
 
 
-def _is_root(run: Run, finding: Finding) -> bool:
+def _is_root(run: Run, verdict: VerdictKind, finding: Finding) -> bool:
     """Whether a finding explains the verdict; a likely one may echo the driver's death.
 
-    Of a foreign run, whose versions are unknown, each finding is less sure: a possible one counts too.
+    Of a foreign run, whose versions are unknown, each finding is less sure: of one that failed a possible one
+    counts too, if it is more than a line that somebody logged.
     """
-    if run.foreign:
-        return bool(finding.layer) and not finding.echo and not reported(finding)
-    enough = {"certain"} if run.ended is None else {"certain", "likely"}
-    return not finding.echo and finding.confidence in enough
+    if run.foreign and verdict != "UNPROVEN" and not finding.name.endswith("_error"):
+        return True
+    enough = {"certain"} if run.ended is None and not run.foreign else {"certain", "likely"}
+    return finding.confidence in enough
 
 
 def _unsteady(run: Run, evidence: Sequence[ClaimResult]) -> bool:
