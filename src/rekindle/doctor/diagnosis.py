@@ -2,7 +2,7 @@
 """Why something failed, from the files of a run, of a workspace, or from any logs: a cause and a timeline."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -19,6 +19,7 @@ from rekindle.records.evidence import Line, read_lines
 from . import exceptions, roles, texts
 from .catalogue import Rank
 from .gpu_memory import name_holder
+from .imports import explained
 from .reports import reports
 from .scan import Found, known, one_line
 from .streams import by_rank
@@ -48,23 +49,20 @@ def diagnose_run(run_dir: Path, spec: RunSpec | None = None, failed: bool | None
     diagnosis = _diagnosis(logs, raised, spec.versions if spec else {}, failed)
     nodes = spec.nodes if spec else ()
 
-    def named(finding: Finding) -> Finding:
-        return _name_node(name_holder(finding, run_dir, spec, logs), nodes)
-
-    cause = named(diagnosis.cause) if diagnosis.cause else None
-    return replace(diagnosis, cause=cause, others=tuple(map(named, diagnosis.others)))
+    return _each(diagnosis, lambda finding: _name_node(name_holder(finding, run_dir, spec, logs), nodes))
 
 
 def diagnose_texts(logs: Iterable[Text]) -> Diagnosis:
     """Return why something failed, by texts of any origin."""
     logs = list(logs)
     diagnosis = _diagnosis(logs, [], {}, None)
+    return _each(diagnosis, lambda finding: name_holder(finding, None, None, logs))
 
-    def named(finding: Finding) -> Finding:
-        return name_holder(finding, None, None, logs)
 
-    cause = named(diagnosis.cause) if diagnosis.cause else None
-    return replace(diagnosis, cause=cause, others=tuple(map(named, diagnosis.others)))
+def _each(diagnosis: Diagnosis, change: Callable[[Finding], Finding]) -> Diagnosis:
+    """Return a diagnosis, each finding changed."""
+    cause = change(diagnosis.cause) if diagnosis.cause else None
+    return replace(diagnosis, cause=cause, others=tuple(map(change, diagnosis.others)))
 
 
 def read_logs(paths: Iterable[Path]) -> Iterator[Text]:
@@ -102,7 +100,10 @@ def _diagnosis(
     kept = [one for place, one in enumerate(kept) if not place or one.sure or one.finding.name == "exception"]
     if kept and kept[0].rank in ("cause", "symptom"):
         kept = [one for one in kept if one.rank != "guess"]
-    findings = [replace(one.finding, echo=one.rank == "echo" or one.rank != kept[0].rank) for one in kept]
+    findings = [
+        replace(explained(one.finding, installed), echo=one.rank == "echo" or one.rank != kept[0].rank)
+        for one in kept
+    ]
     cause = findings[0] if findings and not findings[0].echo else None
     return Diagnosis(
         cause=cause,

@@ -46,7 +46,7 @@ class Found(NamedTuple):
     """Whether the catalogue knows it, or the process itself wrote it down."""
 
     @property
-    def order(self) -> tuple[int, int, str, int, str, int]:
+    def order(self) -> tuple[int, int, str, int, str, int, bool]:
         """Causes before symptoms before echoes; what says more; the earliest; the nearest to what failed."""
         line = self.finding.line or 0
         return (
@@ -56,6 +56,7 @@ class Found(NamedTuple):
             self.nearness,
             self.finding.file or "",
             line,
+            not self.generic,
         )
 
 
@@ -83,7 +84,15 @@ def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
         through = text.line(match.end())
         last = text.line(_last(entry, text, parts).end())
         found = Found(
-            finding, entry.rank, text.time(line), text.nearness, line, through, last, entry.generic, sure=True
+            finding,
+            entry.rank,
+            text.time(line),
+            text.nearness,
+            line,
+            through,
+            last,
+            entry.generic,
+            sure=not entry.generic,
         )
         by_place.setdefault((through, entry.rank), found)
     return list(by_place.values())

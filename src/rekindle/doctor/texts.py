@@ -90,6 +90,11 @@ class Text:
         numbers.update(_first(zip(range(len(alike), 0, -1), reversed(alike), strict=True), many))
         return tuple(sorted(numbers))
 
+    @property
+    def count(self) -> int:
+        """How many lines it has."""
+        return len(self._line_starts)
+
     def content(self, number: int) -> str:
         """Return a line of the body, by its number."""
         return _line(self.body, self._line_starts, number)

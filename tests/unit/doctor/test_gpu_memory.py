@@ -71,3 +71,25 @@ def test_the_spec_names_earlier_processes_and_no_file_beside_the_run_does(tmp_pa
     assert diagnose_run(tmp_path / "job", spec).findings[0].cause.endswith(held)
     write(tmp_path / "job/spec.json", spec)
     assert diagnose_run(tmp_path / "job").findings[0].cause.endswith(held)
+
+
+def test_a_process_that_came_in_mid_start_is_the_hosts_by_what_the_driver_sampled(tmp_path):
+    (tmp_path / "evidence").mkdir()
+    raised = {"event": "exception", "time": 3.0, "site": "site-1", "rank": 0, "kind": "AcceleratorError"}
+    raised |= {
+        "message": "CUDA error: out of memory\nCUDA kernel errors might be",
+        "place": "__init__.py:638",
+    }
+    (tmp_path / "evidence/site-1.rank-0.jsonl").write_text(json.dumps(raised) + "\n")
+    used = {"utilisation": 0, "used_mib": 9, "processes": {"77": 80000, "99": 400}}
+    worked = {"site-1": {"nvflare_s": 1.0, "others_s": 1.0, "pids": [99]}}
+    sample = {"event": "sample", "time": 2.0, "gpus": {"GPU-a": used}, "worked": worked}
+    (tmp_path / "samples.jsonl").write_text(json.dumps(sample) + "\n")
+    cause = diagnose_run(tmp_path).cause
+    assert (cause.name, cause.layer) == ("gpu_memory_taken", "host")
+    assert cause.cause.endswith(
+        "process 77 (no process of the run): 80000 MiB; process 99 (of site-1): 400 MiB."
+    )
+    sample["worked"]["site-1"]["pids"].append(77)
+    (tmp_path / "samples.jsonl").write_text(json.dumps(sample) + "\n")
+    assert diagnose_run(tmp_path).cause.layer == "framework"
