@@ -37,16 +37,16 @@ class Failure(NamedTuple):
     file: str
     held: bool
 
-    def told(self, finding):
-        """Whether ``finding`` has the words of the cause."""
-        cause = finding.cause.lower()
+    def told(self, text):
+        """Whether ``text`` has the words of the cause."""
+        text = text.lower()
         return all(
-            any(word.strip().lower() in cause for word in one.split("|")) for one in self.words.split("&")
+            any(word.strip().lower() in text for word in one.split("|")) for one in self.words.split("&")
         )
 
     def right(self, finding):
         """Whether ``finding`` names the layer and the cause."""
-        return self.told(finding) and finding.layer in self.layers
+        return self.told(finding.cause) and finding.layer in self.layers
 
 
 def _blocks(name):
@@ -79,13 +79,13 @@ def found(log):
 
 
 def root(log):
-    """Return the root cause that the doctor names, if any; what is in doubt is none."""
-    return next((finding for finding in found(log) if finding.layer and not finding.echo), None)
+    """Return the cause that the doctor names, if any."""
+    return found(log).cause
 
 
 def shown(failure):
-    """Whether the cause is among the lines that are shown in doubt."""
-    return any(failure.told(finding) for finding in found(failure.log) if not finding.layer)
+    """Whether the cause is among the lines of the timeline."""
+    return any(failure.told(moment.says) for moment in found(failure.log).timeline)
 
 
 def outcome(failure, log=None):
