@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from rekindle.doctor import diagnose_run
 from rekindle.doctor.known_issues import KnownIssue, known_issue
+from rekindle.flare.tasks import Task
 from rekindle.flare.workspace import locate
 from rekindle.host import folders
 from rekindle.records import (
@@ -188,18 +189,19 @@ def _excuse(run: Run, issue: KnownIssue | None, findings: tuple[Finding, ...]) -
 def _root(run: Run, verdict: VerdictKind, found: Diagnosis, shown: ClaimResult | None) -> Finding | None:
     """Return the doctor's cause if it explains the verdict, whose sentence ``shown`` has.
 
-    It does where that sentence only echoes it. A likely one may itself echo the driver's death. Of a foreign
-    run, whose versions are unknown, each finding is less sure: of one that failed a possible one counts too,
-    if it is more than a line that somebody logged.
+    It does where that sentence only echoes it, and where a site that owes a result of a run that hangs logged
+    it. A likely one may itself echo the driver's death. Of a foreign run, whose versions are unknown, each
+    finding is less sure: of one that failed a possible one counts too, if it is more than a logged line.
     """
     cause, foreign = found.cause, run.kind == "foreign"
     if cause is None:
         return None
     at = (shown.file, shown.line) if shown else None
     echoes = any(finding.echo and (finding.file, finding.line) == at for finding in found.findings)
+    owed = verdict == "HUNG" and any(f"/{task.site}/" in f"/{cause.file}" for task in _owed(run))
     of_foreign = foreign and verdict != "UNPROVEN" and not cause.name.endswith("_error")
     enough = {"certain"} if run.ended is None and not foreign else {"certain", "likely"}
-    return cause if echoes or of_foreign or cause.confidence in enough else None
+    return cause if echoes or owed or of_foreign or cause.confidence in enough else None
 
 
 def _shown_by(evidence: Sequence[ClaimResult], cause: str | None) -> ClaimResult | None:
@@ -230,7 +232,11 @@ def _stopped(run: Run, ended: Ended) -> tuple[VerdictKind, str | None]:
     owed = dict.fromkeys(
         f"{task.site} for its task {task.name}"
         + (f" (its trainer is at {lines[task.site]})" if task.site in lines else "")
-        for task in run.account.tasks
-        if not task.came
+        for task in _owed(run)
     )
     return "HUNG", f"{message} The server waits for {' and '.join(owed)}." if owed else message
+
+
+def _owed(run: Run) -> list[Task]:
+    """Return the tasks whose results the server never got."""
+    return [task for task in run.account.tasks if not task.came]
