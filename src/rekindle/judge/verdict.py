@@ -25,7 +25,7 @@ from rekindle.records import (
 from rekindle.records.base import is_ours
 
 from . import summary
-from .check import gravity, results
+from .check import CHECKS, gravity, results
 from .measured import judgement
 from .opener import open_run, open_workspace, split
 from .run import Run
@@ -80,7 +80,8 @@ def _judged(run_dir: Path, spec: RunSpec | None) -> tuple[VerdictRecord, Diagnos
     verdict, seen = _verdict(run, evidence)
     found = _diagnosis(run, run_dir, verdict, evidence)
     findings = found.findings if found else ()
-    root = _root(run, verdict, found, _shown_by(evidence, seen)) if found else None
+    shown = _shown_by(evidence, seen)
+    root = _root(run, verdict, found, shown) if found else None
     known = known_issue(run.spec)
     excused, excuse = _excuse(run, known, findings)
     cause = (root.cause if root else seen, _suspensions(run, verdict), excuse)
@@ -90,7 +91,7 @@ def _judged(run_dir: Path, spec: RunSpec | None) -> tuple[VerdictRecord, Diagnos
         verdict="KNOWN_ISSUE" if excused else verdict,
         required=run.spec.job.required and not _unsteady(run, evidence),
         cause=" ".join(filter(None, cause)) or None,
-        remedy=root.remedy if root else _remedy(run, verdict),
+        remedy=root.remedy if root else _remedy(run, verdict, shown),
         rungs=run.rungs,
         layer=root.layer if root else None,
         findings=findings,
@@ -154,17 +155,19 @@ def _diagnosis(
     return diagnose_run(run_dir, failed=True)
 
 
-def _remedy(run: Run, verdict: VerdictKind) -> str | None:
+def _remedy(run: Run, verdict: VerdictKind, shown: ClaimResult | None) -> str | None:
     """Return what to do about a run whose cause the doctor does not know."""
     if verdict == "PASS":
         return None
+    if run.kind == "acceptance":
+        return _cure(run)
     if run.kind == "foreign" and verdict == "UNPROVEN":
         return "Have Rekindle run the job, whose trainers and driver leave what is missing."
     if run.kind == "foreign" and verdict == "HUNG":
         return "End it, and see in job.py's output why the trainer ended early."
-    if run.kind == "foreign" or run.spec.job.federated:
-        return "Read the evidence of the claims that do not hold, and the sites' logs beside it."
-    return _cure(run)
+    if verdict == "UNPROVEN" and shown and shown.claim in CHECKS:
+        return f"A run proves it that shows this: {CHECKS[shown.claim].holds}"
+    return "Read the evidence of the claims that do not hold, and the sites' logs beside it."
 
 
 def _suspensions(run: Run, verdict: VerdictKind) -> str:
