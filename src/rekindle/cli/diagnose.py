@@ -10,7 +10,6 @@ import typer
 from msgspec.structs import replace
 
 from rekindle import doctor
-from rekindle.judge import explain
 from rekindle.records import Diagnosis, Finding, RecordError
 from rekindle.report.findings import diagnoses
 
@@ -47,6 +46,8 @@ def run(
 
 def _of_folder(path: Path) -> Diagnosis:
     """Return why the run in a folder failed, as its verdict has it; of another folder, by its logs alone."""
+    from rekindle.judge import explain  # noqa: PLC0415 - all checks: a log alone is answered in half the time
+
     if not any(doctor.texts.logs(path)) and not any(path.glob("evidence/*.jsonl")):
         raise RecordError(f"{path} holds no log.", "name a run's folder, a workspace, or a log file.")
     diagnosis = None

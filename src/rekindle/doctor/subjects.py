@@ -45,10 +45,10 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     meaning: str
     """What goes wrong, in a few words; empty where the message itself is all that is known."""
     remedy: str
-    weak: bool
-    """Whether any other cause's words say more, and who printed it knows the layer better."""
     words: tuple[str, ...]
     """In lower case; ``*`` is anything between."""
+    weak: bool = False
+    """Whether any other cause's words say more."""
     decides: bool = False
     """Whether they name a policy, a limit or a refusal: before codes and other words."""
 
@@ -155,7 +155,7 @@ def _coded(message: str) -> Subject | None:
     known = code(message)
     if known is None:
         return None
-    row = Row(known[0].layer, known[0].rank, known[0].meaning, known[0].remedy, False, ())
+    row = Row(known[0].layer, known[0].rank, known[0].meaning, known[0].remedy, ())
     return Subject(row, known[1], 0)
 
 
