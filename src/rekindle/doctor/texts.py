@@ -40,7 +40,7 @@ _WRITTEN_OVER = re.compile(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
 _LONGEST = 1 << 14
 SMALL, _ALIKE = 1 << 18, 20
 """Characters of a text of which every line is looked at; of a larger one, lines of a kind at each end."""
-_MOST = 2000
+_MOST = 500
 """Lines of each end of a text that are read, of those that may matter."""
 _BAR = re.compile(r"^[^\n]{0,400}?\d(?:it/s|s/it)(?:, [^\]\n]{0,200})?\](?=\S)")
 """A progress bar in whose line something else was printed."""
