@@ -21,6 +21,7 @@ HELP = {
         "Run the same jobs with another release of NVFlare. Then show what would break, what takes more, "
         f"and which results differ. {_PASSES_ON}"
     ),
+    "job": "Show your own job as Rekindle understands it: its job.yml, and where each line comes from.",
     "plan": "Decide from host.json which builds go on a host. Several hosts share one build if any fits all.",
     "judge": "Judge runs again from their files.",
     "diagnose": "Name what made a run fail, from its files or any log.",

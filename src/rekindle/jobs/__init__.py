@@ -4,7 +4,9 @@
 # ruff: noqa: F401
 
 from .containers import archive_of, engine_of, id_of_image
+from .defaults import folder_of
 from .load import (
+    Own,
     asked_as,
     example_names,
     expand,
@@ -13,6 +15,7 @@ from .load import (
     load_of_plan,
     load_planned,
     own_path,
+    read_own,
     with_arguments,
     with_sizes,
 )
