@@ -7,7 +7,7 @@ from .verb import Verb
 
 _PLAYS = {"site": "SITE", "federate": "FEDERATE", "check": "CHECK", "retire": "RETIRE"}
 """Verbs of the module plays; any other has a module of its own."""
-_PASSES_ON = "Everything but --json goes to ansible-playbook: -i, --limit, -e, --ask-vault-pass, -v ..."
+_PASSES_ON = "All other options go to ansible-playbook: -i, --limit, -e, --ask-vault-pass, -v ..."
 HELP = {
     "site": f"Bring hosts back and prove their jobs. Results go to results/ here. {_PASSES_ON}",
     "federate": f"Bring hosts back and prove jobs over all of them, with TLS. {_PASSES_ON}",
