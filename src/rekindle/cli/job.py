@@ -9,9 +9,10 @@ import typer
 import yaml
 
 from rekindle.host import places
-from rekindle.jobs import Own, read_own
+from rekindle.jobs import Own, of_another_release, read_own
 from rekindle.jobs.defaults import FILE, file_of
 from rekindle.records import Job, RecordError
+from rekindle.solver.catalogue import rules
 
 from .verb import OK, Answer, Json, Verb, answer
 
@@ -59,12 +60,14 @@ def run(
     here = places.here(str(path))
     own, file = read_own(places.JOBS, here), file_of(here)
     text = _yaml(own)
+    unfit = [str(one) for one in of_another_release(own.source, rules().nvflare.version)]
     if write:
         if file.exists():
             raise RecordError(f"There is {file}.", "remove it first, or correct it by hand.")
         file.write_text(text + "\n", encoding="utf-8")
         text = f"{file} is written."
     because = {name: one.because for name, one in own.found.items()}
+    text = "\n".join([*(f"# {one}" for one in unfit), text])
     return answer(OK, text, JobData("rekindle/job-data/1", own.job, because), json)
 
 

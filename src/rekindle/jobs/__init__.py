@@ -21,3 +21,4 @@ from .load import (
 )
 from .placement import NoRunError
 from .prepare import digest, environment_of, foresee, prepare, stops, within, without_a_run
+from .unfit import of_another_release

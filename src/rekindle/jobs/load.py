@@ -21,6 +21,8 @@ from rekindle.solver.catalogue import environments, rules
 from . import requirements
 from .defaults import ENDINGS, SCRIPTS, Default, defaults, file_of, source_of
 from .placement import minor
+from .source import Source
+from .unfit import elsewhere
 
 _THERE = "name a job that is there in rekindle_jobs."
 _CORRECT = "correct that field (see docs/jobs.md)."
@@ -225,6 +227,7 @@ class Own(NamedTuple):
     """What its job.yml has."""
     found: dict[str, Default]
     """What that leaves out."""
+    source: Source
 
 
 def read_own(jobs: Path, path: Path) -> Own:
@@ -257,8 +260,10 @@ def read_own(jobs: Path, path: Path) -> Own:
         message = f"{path} is named as a job, and {file} has another command."
         raise RecordError(message, f"name {file}, or correct its command.")
     _travels(file, example)
+    if away := elsewhere(source):
+        raise RecordError(away.message, away.fix)
     assumed = tuple(name for name in ("sites", "rounds") if name in found and not found[name].read)
-    return Own(replace(job, assumed=assumed or job.assumed), given, found)
+    return Own(replace(job, assumed=assumed or job.assumed), given, found, source)
 
 
 def _travels(path: Path, example: Example) -> None:

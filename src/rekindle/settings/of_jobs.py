@@ -8,9 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from rekindle.host.places import here
-from rekindle.jobs import asked_as, checkout, expand, folder_of, known_jobs, load_job, own_path, with_sizes
+from rekindle.jobs import (
+    asked_as,
+    checkout,
+    expand,
+    folder_of,
+    known_jobs,
+    load_job,
+    of_another_release,
+    own_path,
+    read_own,
+    with_sizes,
+)
 from rekindle.records import Complaint, Job, RecordError
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
+from rekindle.solver.catalogue import rules
 
 from .names import content, instead
 from .options import Option, parser_options
@@ -46,6 +58,12 @@ def _named(settings: Settings, name: str, known: list[str]) -> Iterator[Complain
         except RecordError as error:
             yield error
             continue
+        if path := own_path(job):
+            release = settings.values.get("rekindle_nvflare") or rules().nvflare.version
+            source = read_own(settings.jobs, path).source
+            yield from (
+                Complaint(f"{job}: {one.message}", one.fix) for one in of_another_release(source, release)
+            )
         if own_path(job) and (before := by_name.setdefault(called[0], job)) != job:
             message = f"{name} names {before} and {job}, both of a job {called[0]!r}."
             yield Complaint(message, "write another name: in one of them.")
