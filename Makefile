@@ -60,9 +60,9 @@ examples: all
 	ansible-playbook site.yml -i inventories/local \
 		-e '{"rekindle_jobs": ["examples/all"], "rekindle_nvflare_checkout": "$(CHECKOUT)"}'
 
-# How often the doctor is right on failures of the field, by layer: docs/doctor.md.
+# How often the doctor is right on failures of the field: layer and remedy, as a reader would count.
 doctor: all
-	PYTHONPATH=src:tests/unit $(BIN)/python tests/unit/write_doctor.py
+	PYTHONPATH=src:tests/unit $(BIN)/python benchmarks/doctor.py
 
 # Named, as ansible-lint would look at every file of the repository to find them.
 OF_ANSIBLE := $(wildcard *.yml) playbooks roles molecule inventories contrib meta .config .ansible-lint \

@@ -16,7 +16,7 @@ from rekindle.capsule import python
 from rekindle.host import files, folders
 from rekindle.host.payload import left_behind, packed, written
 from rekindle.host.places import JOBS
-from rekindle.jobs import checkout, example_names, load_job, load_planned
+from rekindle.jobs import checkout, example_names, folder_of, load_job, load_planned
 from rekindle.records.folders import host_in, plan_in
 
 _OURS = packed(JOBS)
@@ -40,7 +40,7 @@ class ActionModule(Copy):
             )
             if brought:
                 Display().display(f"{host.host}: Python {wanted.version} was copied to {host.root}.")
-        own = {name: Path(path).parent for name, path in plan.own.items()}
+        own = {name: folder_of(Path(path)) for name, path in plan.own.items()}
         for folder, called in ((JOBS, "flare_jobs"), *((path, str(path)) for path in own.values())):
             if left := left_behind(folder):
                 names = ", ".join(f"{called}/{name}" for name in left[:5])

@@ -115,7 +115,7 @@ def _code(job: records.Job, plan: records.PlanRecord, setting: str, sent: dict[s
             raise lack
         return {"examples": source.version(job, sent)}
     path = plan.own.get(job.name)
-    return {"code": payload.digest(Path(path).parent)} if path else {}
+    return {"code": payload.digest(jobs.folder_of(Path(path)))} if path else {}
 
 
 def _image(job: records.Job, folder: Path, host: records.HostRecord) -> dict[str, str]:

@@ -12,7 +12,7 @@ from plays import SMALLEST, checkout, play
 from slurm_runs import ASKED, PT_DDP, asked, built, in_mid_run, verdict
 from waits import until
 
-from rekindle.doctor import diagnose_paths
+from rekindle.doctor import diagnose_texts, read_logs
 from rekindle.judge import judge
 from rekindle.records import Ended, EnvRecord, HostRecord, PayloadRecord, RunSpec, read
 
@@ -95,7 +95,7 @@ def test_a_step_that_cannot_overlap_is_diagnosed_and_ours_can(cluster, tmp_path)
     cluster.run("login", f"cd /shared && {submit}; cat steps.log")
     log = cluster.shared / "steps.log"
     assert {"on n9", "on n10"} <= set(log.read_text().splitlines())
-    assert diagnose_paths([log])[0].name == "slurm_step_waits"
+    assert diagnose_texts(read_logs([log])).cause.name == "slurm_step_waits"
 
 
 def test_two_jobs_on_the_same_nodes_at_once_pass(on_slurm, cluster):

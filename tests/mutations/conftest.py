@@ -6,6 +6,8 @@ from random import Random
 import pytest
 from mutation_runs import Bench
 
+from rekindle.records import Diagnosis
+
 
 def pytest_addoption(parser):
     parser.addoption("--seed", default="rekindle", help="of the places and values that mutations choose")
@@ -22,7 +24,7 @@ def bench(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def no_doctor(monkeypatch):
     """Leave the doctor out, as no finding of his makes a PASS."""
-    monkeypatch.setattr("rekindle.judge.verdict.diagnose_run", lambda *_: ())
+    monkeypatch.setattr("rekindle.judge.verdict.diagnose_run", lambda *_: Diagnosis(cause=None))
 
 
 @pytest.fixture

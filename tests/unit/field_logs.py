@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Logs of failures in the words of many tools, labelled before the doctor read them; and healthy ones.
 
-A failure's heading is its name, the layers that are right, and the words that its cause must have (``&``: all
-of these, ``|``: one of these). Of the sets in `HALVED` every other one is held back from whoever
-mends the doctor.
+A failure's heading is its name, the layers that are right, the words that its cause must have (``&``: all of
+these, ``|``: one of these), and since the twenty-second set those of its remedy. Of the sets in `HALVED`
+every other one is held back from whoever mends the doctor.
 """
 
 import re
@@ -24,6 +24,7 @@ HALVED = (
     "seventeenth_failures.txt",
     "eighteenth_failures.txt",
     "twentyfirst_failures.txt",
+    "twentysecond_failures.txt",
 )
 
 
@@ -36,17 +37,26 @@ class Failure(NamedTuple):
     log: str
     file: str
     held: bool
+    remedy: str = ""
+    """Words that the remedy must have, as ``words``; labelled since the twenty-second set."""
 
-    def told(self, finding):
-        """Whether ``finding`` has the words of the cause."""
-        cause = finding.cause.lower()
-        return all(
-            any(word.strip().lower() in cause for word in one.split("|")) for one in self.words.split("&")
-        )
+    def told(self, text):
+        """Whether ``text`` has the words of the cause."""
+        return _has(self.words, text)
+
+    def helped(self, finding):
+        """Whether ``finding`` names the layer and the kind of remedy, which is what its reader does next."""
+        return finding.layer in self.layers and (not self.remedy or _has(self.remedy, finding.remedy))
 
     def right(self, finding):
         """Whether ``finding`` names the layer and the cause."""
-        return self.told(finding) and finding.layer in self.layers
+        return self.told(finding.cause) and finding.layer in self.layers
+
+
+def _has(words, text):
+    """Whether ``text`` has one of the words (``|``) of each part (``&``)."""
+    text = text.lower()
+    return all(any(word.strip().lower() in text for word in one.split("|")) for one in words.split("&"))
 
 
 def _blocks(name):
@@ -60,10 +70,9 @@ def failures():
     found = []
     for name in sorted(path.name for path in FIELD.glob("*failures.txt")):
         for number, (head, log) in enumerate(_blocks(name)):
-            named, layers, words = (part.strip() for part in head.split(";"))
-            found.append(
-                Failure(named, tuple(layers.split()), words, log, name, name in HALVED and bool(number % 2))
-            )
+            named, layers, words, *remedy = (part.strip() for part in head.split(";"))
+            held = name in HALVED and bool(number % 2)
+            found.append(Failure(named, tuple(layers.split()), words, log, name, held, *remedy))
     return found
 
 
@@ -79,13 +88,23 @@ def found(log):
 
 
 def root(log):
-    """Return the root cause that the doctor names, if any; what is in doubt is none."""
-    return next((finding for finding in found(log) if finding.layer and not finding.echo), None)
+    """Return the cause that the doctor names, if any."""
+    return found(log).cause
 
 
 def shown(failure):
-    """Whether the cause is among the lines that are shown in doubt."""
-    return any(failure.told(finding) for finding in found(failure.log) if not finding.layer)
+    """Whether the cause is among the lines of the timeline."""
+    return any(failure.told(moment.says) for moment in found(failure.log).timeline)
+
+
+def grade(failure):
+    """Return ``right``, ``half``, ``wrong`` or ``silent``, by what the reader would do next."""
+    finding = root(failure.log)
+    if finding is None:
+        return "half" if shown(failure) else "silent"
+    if failure.helped(finding):
+        return "right"
+    return "half" if failure.told(finding.cause) and finding.layer in failure.layers else "wrong"
 
 
 def outcome(failure, log=None):

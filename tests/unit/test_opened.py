@@ -28,6 +28,7 @@ _OURS = {
     "federation/authority.py": "the user's own authority",
     "hostfacts/frames.py": "our own collector",
     "jobs/load.py": "the user's job",
+    "jobs/source.py": "the user's job",
     "jobs/requirements.py": "the user's job",
     "results/federated.py": "copies what was unpacked here of each host",
     "results/journal.py": "our own site.yml",

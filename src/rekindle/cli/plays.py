@@ -15,14 +15,16 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import takewhile
+from json import dumps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import psutil
 import typer
 from ansible_runner.interface import init_command_config
 
 from rekindle.host import places
+from rekindle.jobs import known_jobs
 from rekindle.records import Complaint
 from rekindle.records.complaint import FIX
 from rekindle.report.data import ResultsData, data
@@ -33,6 +35,14 @@ from .folders import is_results
 from .verb import FAILED, OK, UNKNOWN, USAGE, Answer, Json, Verb, answer
 
 T = TypeVar("T")
+Jobs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--job",
+        metavar="JOB",
+        help="Your own job, as its script or folder, or one of ours; repeatable. Instead of rekindle_jobs.",
+    ),
+]
 _INVENTORY = re.compile(r"-[A-Za-z]*i|--i")
 """Options of Ansible's that name an inventory: ``-i x``, ``-vi x``, ``--inventory=x``."""
 
@@ -59,6 +69,24 @@ def _running(playbook: str, *options: str, read: Callable[[Path], Any] = _result
     return run
 
 
+def _running_jobs(*options: str, read: Callable[[Path], Any] = _results) -> Callable[..., Answer]:
+    """Return the function of a verb that takes jobs, in place of those of its inventory."""
+    plain = _running("site.yml", *options, read=read)
+
+    def run(context: typer.Context, job: Jobs = None, json: Json = False) -> Answer:
+        if job:
+            context.args += ["-e", dumps({"rekindle_jobs": [_named(one) for one in job]})]
+        return plain(context, json)
+
+    return run
+
+
+def _named(job: str) -> str:
+    """Return a job as rekindle_jobs has it: the path of one that is here, or a name of one of ours."""
+    path = places.here(job)
+    return str(path) if job not in known_jobs(places.JOBS) and path.exists() else job
+
+
 _OF_PLAYS: dict[str, Any] = {
     "answer": ResultsData,
     "wrong": "called wrongly: nothing began, and Ansible reports why",
@@ -67,8 +95,12 @@ _OF_PLAYS: dict[str, Any] = {
 }
 SITE = Verb(
     "site",
-    _running("site.yml"),
-    examples=("-i lease_hosts", "-i lease_hosts --limit gpu-1 -e budget=45m", "-i lease_hosts --json 2> log"),
+    _running_jobs(),
+    examples=(
+        "-i lease_hosts",
+        "-i lease_hosts --job /data/my_project/job.py",
+        "-i lease_hosts --json 2> log",
+    ),
     good="every required job on every host is PASS",
     bad="one is not, or a host was not reached",
     **_OF_PLAYS,
@@ -83,7 +115,7 @@ FEDERATE = Verb(
 )
 CHECK = Verb(
     "check",
-    _running("site.yml", "--check", read=check),
+    _running_jobs("--check", read=check),
     examples=("-i lease_hosts", "-i lease_hosts --limit gpu-1 -e budget=45m --json 2> log"),
     good="every host is ready",
     bad="one is refused",

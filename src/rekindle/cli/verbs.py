@@ -7,7 +7,7 @@ from .verb import Verb
 
 _PLAYS = {"site": "SITE", "federate": "FEDERATE", "check": "CHECK", "retire": "RETIRE"}
 """Verbs of the module plays; any other has a module of its own."""
-_PASSES_ON = "Everything but --json goes to ansible-playbook: -i, --limit, -e, --ask-vault-pass, -v ..."
+_PASSES_ON = "All other options go to ansible-playbook: -i, --limit, -e, --ask-vault-pass, -v ..."
 HELP = {
     "site": f"Bring hosts back and prove their jobs. Results go to results/ here. {_PASSES_ON}",
     "federate": f"Bring hosts back and prove jobs over all of them, with TLS. {_PASSES_ON}",
@@ -21,6 +21,7 @@ HELP = {
         "Run the same jobs with another release of NVFlare. Then show what would break, what takes more, "
         f"and which results differ. {_PASSES_ON}"
     ),
+    "job": "Show your own job as Rekindle understands it: its job.yml, and where each line comes from.",
     "plan": "Decide from host.json which builds go on a host. Several hosts share one build if any fits all.",
     "judge": "Judge runs again from their files.",
     "diagnose": "Name what made a run fail, from its files or any log.",

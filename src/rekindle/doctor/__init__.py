@@ -2,7 +2,6 @@
 """From the texts of a run to the cause of its failure: a pure function of files."""
 
 from . import texts
-from .diagnosis import diagnose_paths, diagnose_run, diagnose_texts
-from .typed import reported
+from .diagnosis import diagnose_run, diagnose_texts, read_logs
 
-__all__ = ["diagnose_paths", "diagnose_run", "diagnose_texts", "reported", "texts"]
+__all__ = ["diagnose_run", "diagnose_texts", "read_logs", "texts"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings from the files of a run, or from any logs."""
+"""Why something failed, from the files of a run, of a workspace, or from any logs: a cause and a timeline."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -11,29 +11,106 @@ from msgspec.structs import replace
 
 from rekindle.host import folders
 from rekindle.host.files import MOST
-from rekindle.records import Ended, Finding, RecordError, RunSpec
+from rekindle.records import Diagnosis, Ended, Finding, RecordError, RunSpec
 from rekindle.records.base import read_valid
-from rekindle.records.evidence import read_lines
+from rekindle.records.events import AnyEvent, ExceptionEvent
+from rekindle.records.evidence import Line, read_lines
 
-from . import texts
+from . import exceptions, roles, texts
+from .catalogue import Rank
 from .gpu_memory import name_holder
-from .root_cause import root_first
+from .imports import explained
+from .reports import reports
+from .scan import Found, known, one_line
+from .streams import by_rank
 from .texts import Text
+from .timeline import timeline
+
+_MOST = 1_000
+_OF_RUN: bool | None = None
 
 
-def diagnose_run(run_dir: Path, spec: RunSpec | None = None) -> tuple[Finding, ...]:
-    """Return what the files of a run, or of any workspace of NVFlare, show: the root cause, then its echoes.
+def diagnose_run(run_dir: Path, spec: RunSpec | None = None, failed: bool | None = None) -> Diagnosis:
+    """Return why a run failed, by its files, or by those of any workspace of NVFlare.
 
-    A trainer's own exception comes first, and what follows it is an echo. Files are relative to ``run_dir``;
-    versions and earlier processes on GPUs are from ``spec``, or else from spec.json.
+    A trainer's own exception comes first, and what follows it is an echo. Files are relative to ``run_dir``.
+
+    Args:
+        run_dir: the folder.
+        spec: has versions and earlier processes on GPUs; else spec.json there.
+        failed: whether the run is known to have failed; None: by its record of its end.
     """
     spec = spec or read_valid(run_dir / folders.SPEC, RunSpec)
     ended = read_valid(run_dir / folders.ENDED, Ended)
+    if failed is None and ended and (ended.reason == "limit" or ended.exit_status not in (0, None)):
+        failed = True
     logs = list(_logs(run_dir, ended))
-    failed = (ended.reason == "limit" or ended.exit_status not in (0, None)) if ended else None
-    findings = root_first(read_lines(run_dir), logs, spec.versions if spec else {}, failed)
+    raised = list(_exceptions(read_lines(run_dir), spec.versions if spec else {}))
+    diagnosis = _diagnosis(logs, raised, spec.versions if spec else {}, failed)
     nodes = spec.nodes if spec else ()
-    return tuple(_name_node(name_holder(finding, run_dir, spec, logs), nodes) for finding in findings)
+
+    return _each(diagnosis, lambda finding: _name_node(name_holder(finding, run_dir, spec, logs), nodes))
+
+
+def diagnose_texts(logs: Iterable[Text]) -> Diagnosis:
+    """Return why something failed, by texts of any origin."""
+    logs = list(logs)
+    diagnosis = _diagnosis(logs, [], {}, None)
+    return _each(diagnosis, lambda finding: name_holder(finding, None, None, logs))
+
+
+def _each(diagnosis: Diagnosis, change: Callable[[Finding], Finding]) -> Diagnosis:
+    """Return a diagnosis, each finding changed."""
+    cause = change(diagnosis.cause) if diagnosis.cause else None
+    return replace(diagnosis, cause=cause, others=tuple(map(change, diagnosis.others)))
+
+
+def read_logs(paths: Iterable[Path]) -> Iterator[Text]:
+    """Read log files, which are named as they were given.
+
+    Raises:
+        RecordError: a path is not there, or cannot be read.
+    """
+    for path in paths:
+        try:
+            with path.open("rb") as stream:
+                yield texts.read_stream(stream, str(path))
+        except OSError as error:
+            message = f"{path} cannot be read: {error.strerror}."
+            raise RecordError(message, "name a log file, or the folder of a run.") from None
+
+
+def _diagnosis(
+    logs: list[Text], raised: list[Found], installed: Mapping[str, str], failed: bool | None
+) -> Diagnosis:
+    """Return the cause: the first that is raised or known in the process that began; else none."""
+    parts = [part for log in logs for part in by_rank(log)]
+    by_text = [
+        (part, [roles.with_last_words(one, part) for one in reports(part, installed, failed)])
+        for part in parts
+    ]
+    found = list(roles.echoes([*(one for _, of_text in by_text for one in of_text), *roles.silent(logs)]))
+    found[:0] = [*raised, *filter(None, [roles.ended_scripts(logs), roles.overwritten(logs)])]
+    standing = sorted((one for one in found if not one.settled), key=lambda one: one.order)
+    ordered: dict[tuple[str, int | None], Found] = {}
+    for one in standing:
+        if one.finding.layer:
+            ordered.setdefault((one.finding.name, None), one)
+    kept = list(ordered.values())
+    kept = [one for place, one in enumerate(kept) if not place or one.sure or one.finding.name == "exception"]
+    if kept and kept[0].rank in ("cause", "symptom"):
+        kept = [one for one in kept if one.rank != "guess"]
+    findings = [
+        replace(explained(one.finding, installed), echo=one.rank == "echo" or one.rank != kept[0].rank)
+        for one in kept
+    ]
+    cause = findings[0] if findings and not findings[0].echo else None
+    return Diagnosis(
+        cause=cause,
+        others=tuple(findings[1:] if cause else findings),
+        timeline=timeline(by_text),
+        went_on=bool(found) and not standing,
+    )
 
 
 def _name_node(finding: Finding, nodes: tuple[str, ...]) -> Finding:
@@ -43,34 +120,20 @@ def _name_node(finding: Finding, nodes: tuple[str, ...]) -> Finding:
     return finding
 
 
-def diagnose_texts(logs: Iterable[Text]) -> tuple[Finding, ...]:
-    """Return the findings from texts of any origin, as `diagnose_run` does."""
-    logs = list(logs)
-    return tuple(name_holder(finding, None, None, logs) for finding in root_first([], logs, {}, None))
-
-
-def diagnose_paths(paths: Iterable[Path]) -> tuple[Finding, ...]:
-    """Return what log files and the folders of runs show; files are named as they were given.
-
-    Raises:
-        RecordError: a path is not there, cannot be read, or is a folder without any log.
-    """
-    files: list[Text] = []
-    findings: list[Finding] = []
-    for path in paths:
-        try:
-            if not path.is_dir():
-                with path.open("rb") as stream:
-                    files.append(texts.read_stream(stream, str(path)))
-                continue
-            if not any(texts.logs(path)) and not any(path.glob("evidence/*.jsonl")):
-                raise RecordError(f"{path} holds no log.", "name a run's folder, a workspace, or a log file.")
-            for finding in diagnose_run(path):
-                findings.append(replace(finding, file=str(path / finding.file) if finding.file else None))
-        except OSError as error:
-            message = f"{path} cannot be read: {error.strerror}."
-            raise RecordError(message, "name a log file, or the folder of a run.") from None
-    return tuple(sorted([*findings, *diagnose_texts(files)], key=lambda finding: finding.echo))
+def _exceptions(lines: Iterable[Line[AnyEvent]], installed: Mapping[str, str]) -> Iterator[Found]:
+    """Yield the exceptions that trainers wrote down, the first one first."""
+    raised_events = [(line.event, line) for line in lines if isinstance(line.event, ExceptionEvent)]
+    for place, (event, line) in enumerate(sorted(raised_events, key=lambda pair: pair[0].time)[:_MOST]):
+        exception = one_line(f"{event.kind}: {event.message}")
+        entry = known(f"{event.kind}: {event.message}", installed)
+        cause = f"{event.who} raised {exception} at {event.place}."
+        remedy = f"Correct what raises at {event.place}."
+        of = exceptions.layer(event.kind, event.message)
+        unknown = Finding(name="exception", cause=cause, layer=of, remedy=remedy, confidence="certain")
+        finding = entry.finding if entry else unknown
+        finding = replace(finding, cause=cause, file=line.file, line=line.line)
+        rank: Rank = entry.rank if entry else "cause"
+        yield Found(finding, rank, f"{place:04}", -1, place, place, place, sure=True)
 
 
 def _logs(run_dir: Path, ended: Ended | None) -> Iterator[Text]:

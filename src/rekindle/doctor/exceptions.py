@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from rekindle.records import Layer
 
-from . import producers
 from .subjects import subject
 from .texts import Text
 
@@ -29,10 +28,12 @@ _DETAILS = re.compile(
 _NEXT = re.compile(r"\n[ \t\n]{0,20}(\S[^\n]{0,300})")
 """What goes on with a message that ends with a colon."""
 _MORE = re.compile(
-    r"(?:\n(?!Traceback|File |\S{1,64} exited |\d{4}-\d\d-\d\d|\[?[\w.-]{1,40}[\]:] )"
-    r"[ \t]{0,8}[^\s\[{][^\n]{0,300}){1,5}"
+    r"(?!Traceback|File |\S{1,64} exited |\d{4}-\d\d-\d\d|\[?[\w.-]{1,40}[\]:] )"
+    r"[ \t]{0,8}[^\s\[{][^\n]{0,300}"
 )
-"""Further lines of a message."""
+"""A further line of a message."""
+_MOST_MORE = 5
+_VARIES = re.compile(r"[\da-fA-F]+|:\d+")
 _REASON = re.compile(r"\n([^\n]{1,500})\n[ \t]{1,8}\[\[\{\{node ")
 """Why a graph of TensorFlow's was not run: before its node's name."""
 _LAST_ERROR = re.compile(r"(?:\n[^\n]{1,500}){0,2}?\nLast error:[ \n]{1,2}([^\n]{1,500})")
@@ -93,7 +94,7 @@ def chains(text: Text) -> Iterator[tuple[Raised, ...]]:
         if chain and not (len(between) < _GAP and _LINK.match(between)):
             yield tuple(chain)
             chain = []
-        chain.append(_raised(match))
+        chain.append(_raised(text, match))
     if chain:
         yield tuple(chain)
 
@@ -110,7 +111,7 @@ def _tracebacks(body: str) -> Iterator[re.Match[str]]:
             yield match
 
 
-def _raised(match: re.Match[str]) -> Raised:
+def _raised(text: Text, match: re.Match[str]) -> Raised:
     frames = list(_FRAME.finditer(match["frames"]))
     own = [frame for frame in frames if not any(part in frame["file"] for part in _INSTALLED)]
     last = next(reversed(own or frames), None)
@@ -127,9 +128,23 @@ def _raised(match: re.Match[str]) -> Raised:
         message, end = f"{message}: {last_error[1]}", last_error.end()
     if details := _DETAILS.match(match.string, match.end()):
         message = f"{details[1]}: {details[2]}"
-    more = _MORE.match(match.string, match.end())
-    further = " ".join(more[0].split()) if more else ""
+    further = " ".join(_further(text, text.line(match.end())))
     return Raised(match["kind"], message, place, packages, match.start(), match.start("kind"), end, further)
+
+
+def _further(text: Text, last: int) -> Iterator[str]:
+    """Yield the further lines of an exception's message: up to where another producer's line begins."""
+    for number in range(last + 1, last + 1 + _MOST_MORE):
+        more = _MORE.match(text.content(number)) if number <= text.count else None
+        if more is None or _producer(text, number) != _producer(text, last):
+            return
+        yield more[0].strip()
+
+
+def _producer(text: Text, number: int) -> str:
+    """Return what stands before a line's message, without what differs from line to line."""
+    raw, content = text.raw_line(number), text.content(number)
+    return _VARIES.sub("", raw[: len(raw) - len(content)])
 
 
 def _package(file: str) -> str:
@@ -145,8 +160,6 @@ def layer(kind: str, message: str, packages: tuple[str, ...] = ()) -> Layer:
         return about.row.layer
     if OF_PYTHON.fullmatch(name):
         return "job"
-    if by_package := producers.package((kind.partition(".")[0], *reversed(packages))):
-        return by_package
     if about and about.row.rank != "echo" and (about.row.layer != "NVFlare" or "nvflare" in packages):
         return about.row.layer
     return "NVFlare" if kind.startswith("nvflare.") else "job"

@@ -17,8 +17,8 @@ from .texts import Text
 _TORCH = re.compile(r"Process (?P<pid>\d{1,8}) has (?P<held>[\d.]{1,12} [GMK]iB) memory in use")
 _OWN = re.compile(r"this process has (?P<held>[\d.]{1,12} [GMK]iB) memory in use")
 _SMI = re.compile(
-    r"^\|\s{1,8}\d{1,3}\s{1,8}\S{1,8}\s{1,8}\S{1,8}\s{1,20}(?P<pid>\d{1,8})\s{1,8}[CGM+]{1,3}\s[^|\n]{0,80}?"
-    r"\s(?P<held>\d{1,9})MiB \|",
+    r"^\|\s{1,8}\d{1,3}\s{1,8}\S{1,8}\s{1,8}\S{1,8}\s{1,20}(?P<pid>\d{1,8})\s{1,8}[CGM+]{1,3}\s{1,4}"
+    r"(?P<name>[^|\n]{0,80}?)\s{1,80}(?P<held>\d{1,9})MiB \|",
     re.MULTILINE,
 )
 _TENSORFLOW = re.compile(
@@ -30,43 +30,57 @@ _TENSORFLOW = re.compile(
 _PROCESS = re.compile(
     r"^(?P<pid>\d{1,8}) of \d{1,8} [^\n]{0,120}? MiB (?P<command>[^\n]{0,1000})", re.MULTILINE
 )
+_BEFORE = "there before the run"
+_ANOTHERS = "End that process, or have its owner end it (nvidia-smi): a run needs all of its GPUs' memory."
 _UNKNOWN = " These files do not show who holds it."
 
 
 def name_holder(finding: Finding, run_dir: Path | None, spec: RunSpec | None, logs: list[Text]) -> Finding:
-    """Return ``finding``; one on a full GPU with who holds its memory."""
+    """Return ``finding``; one on a full GPU with who holds its memory: another's process is the host's."""
     if finding.name != "gpu_memory_taken":
         return finding
-    holders = _holders(run_dir, spec, logs)
-    held = " It is held by " + "; ".join(dict.fromkeys(holders)) + "." if holders else _UNKNOWN
+    holders = list(_holders(run_dir, spec, logs))
+    told = dict.fromkeys(told for told, _ in holders)
+    held = " It is held by " + "; ".join(told) + "." if told else _UNKNOWN
+    if any(foreign for _, foreign in holders):
+        finding = replace(finding, layer="host", remedy=_ANOTHERS)
     return replace(finding, cause=finding.cause + held)
 
 
-def _holders(run_dir: Path | None, spec: RunSpec | None, logs: list[Text]) -> list[str]:
-    """Return who holds how much by torch's message, samples and nvidia-smi, or TensorFlow's log, in turn."""
+def _holders(run_dir: Path | None, spec: RunSpec | None, logs: list[Text]) -> Iterator[tuple[str, bool]]:
+    """Yield who holds how much, and whether that is no process of the run.
+
+    By torch's message, samples and nvidia-smi, or TensorFlow's log, in turn.
+    """
     events = [line.event for line in read_lines(run_dir)] if run_dir else []
     tables = [log.raw for log in logs if log.file.endswith("processes.txt")]
     names = _names(spec, tables, events)
+    shown = {int(match["pid"]): match["name"] for log in logs for match in _SMI.finditer(log.raw)}
+    known = bool(tables or any(isinstance(event, SampleEvent) and event.worked for event in events))
 
-    def name(pid: int) -> str:
-        who = names.get(pid, "no process of the run" if tables else "")
-        return f"process {pid} ({who})" if who else f"process {pid}"
+    def name(pid: int) -> tuple[str, bool]:
+        anothers = known and pid not in names
+        who = [names.get(pid) or shown.get(pid, ""), "no process of the run" if anothers else ""]
+        told = ", ".join(filter(None, who))
+        return f"process {pid} ({told})" if told else f"process {pid}", anothers or _BEFORE in told
 
     messages = [event.message for event in events if isinstance(event, ExceptionEvent)]
     messages += [log.body for log in logs]
-    holders = [
-        f"{name(int(match['pid']))}: {match['held']}" for text in messages for match in _TORCH.finditer(text)
-    ]
-    holders += [f"the trainer itself: {match['held']}" for text in messages for match in _OWN.finditer(text)]
-    if holders:
-        return holders
+    others = [match for text in messages for match in _TORCH.finditer(text)]
+    for match in others:
+        who, foreign = name(int(match["pid"]))
+        yield f"{who}: {match['held']}", foreign
+    own = [match for text in messages for match in _OWN.finditer(text)]
+    yield from ((f"the trainer itself: {match['held']}", False) for match in own)
     held: dict[int, int] = {}
-    for pid, mib in _sampled(events, logs):
+    for pid, mib in _sampled(events, logs) if not (others or own) else ():
         held[pid] = max(mib, held.get(pid, 0))
-    if held:
-        return [f"{name(pid)}: {mib} MiB" for pid, mib in sorted(held.items(), key=lambda pair: -pair[1])]
+    for pid, mib in sorted(held.items(), key=lambda pair: -pair[1]):
+        who, foreign = name(pid)
+        yield f"{who}: {mib} MiB", foreign
     first = next((match for log in logs for match in _TENSORFLOW.finditer(log.raw)), None)
-    return [f"process {first['pid']} (NVFlare's own, no trainer): {first['held']} MB"] if first else []
+    if first and not (others or own or held):
+        yield f"process {first['pid']} (NVFlare's own, no trainer): {first['held']} MB", False
 
 
 def _sampled(events: Iterable[AnyEvent], logs: list[Text]) -> Iterator[tuple[int, int]]:
@@ -80,9 +94,12 @@ def _sampled(events: Iterable[AnyEvent], logs: list[Text]) -> Iterator[tuple[int
 
 def _names(spec: RunSpec | None, tables: list[str], events: Iterable[AnyEvent]) -> dict[int, str]:
     names: dict[int, str] = {}
+    for event in events:
+        for member, worked in event.worked.items() if isinstance(event, SampleEvent) else ():
+            names.update(dict.fromkeys(worked.pids, f"of {member}"))
     for gpu in spec.gpus if spec else ():
         for process in gpu.processes:
-            names[process.pid] = f"{process.name}, there before the run"
+            names[process.pid] = f"{process.name}, {_BEFORE}"
     for table in tables:
         for match in _PROCESS.finditer(table):
             names[int(match["pid"])] = _role(match["command"])

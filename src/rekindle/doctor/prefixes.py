@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from contextlib import suppress
 
-from .producers import producer
 from .shapes import shapes
 
 _SHAPES = tuple(re.compile(f"^(?:{shape})", re.MULTILINE) for shape in shapes("prefix"))
@@ -61,7 +60,7 @@ def _word(lines: list[str], named: bool) -> str:
     """Return the word that nearly all lines begin with, if it names a host or a container, and no program."""
     first = Counter(match[1] for match in map(_WORD.match, lines) if match)
     word, count = next(iter(first.most_common(1)), ("", 0))
-    if len(lines) < _FEW or count < _SHARE * len(lines) or _LEVEL.search(word) or producer(f"{word} "):
+    if len(lines) < _FEW or count < _SHARE * len(lines) or _LEVEL.search(word):
         return ""
     return word if _NAME.fullmatch(word) or (named and word.islower()) else ""
 

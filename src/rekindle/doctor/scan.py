@@ -25,26 +25,39 @@ _THINGS = tuple(map(shape, ("device", "address", "port", "path")))
 
 
 class Found(NamedTuple):
-    """A finding, and its order."""
+    """A finding, and where in its text it stands."""
 
     finding: Finding
     rank: Rank
     time: str
     nearness: int
-    through: int = 0
+    first: int
+    through: int
     """The last line that it is about."""
+    last: int
+    """The last line that it could as well be about."""
     generic: bool = False
     """Whether another line may say more."""
-    last: int = 0
-    """The last line that it could as well be about."""
-    later: int = 0
-    """How many its text has that rather are the root, or 1 for any number."""
+    weak: bool = False
+    """Whether its words say little."""
+    settled: bool = False
+    """Whether its text went on from it."""
+    sure: bool = False
+    """Whether the catalogue knows it, or the process itself wrote it down."""
 
     @property
-    def order(self) -> tuple[int, int, str, int, str, int]:
-        """Causes before symptoms before echoes; then the earliest, then the nearest to what failed."""
+    def order(self) -> tuple[int, int, str, int, str, int, bool]:
+        """Causes before symptoms before echoes; what says more; the earliest; the nearest to what failed."""
         line = self.finding.line or 0
-        return _RANKS.index(self.rank), self.later, self.time, self.nearness, self.finding.file or "", line
+        return (
+            _RANKS.index(self.rank),
+            (not self.sure) + self.weak,
+            self.time,
+            self.nearness,
+            self.finding.file or "",
+            line,
+            not self.generic,
+        )
 
 
 def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
@@ -70,7 +83,17 @@ def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
         )
         through = text.line(match.end())
         last = text.line(_last(entry, text, parts).end())
-        found = Found(finding, entry.rank, text.time(line), text.nearness, through, entry.generic, last)
+        found = Found(
+            finding,
+            entry.rank,
+            text.time(line),
+            text.nearness,
+            line,
+            through,
+            last,
+            entry.generic,
+            sure=not entry.generic,
+        )
         by_place.setdefault((through, entry.rank), found)
     return list(by_place.values())
 

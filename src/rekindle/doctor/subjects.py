@@ -45,10 +45,12 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     meaning: str
     """What goes wrong, in a few words; empty where the message itself is all that is known."""
     remedy: str
-    weak: bool
-    """Whether any other cause's words say more, and who printed it knows the layer better."""
     words: tuple[str, ...]
     """In lower case; ``*`` is anything between."""
+    weak: bool = False
+    """Whether any other cause's words say more."""
+    decides: bool = False
+    """Whether they name a policy, a limit or a refusal: before codes and other words."""
 
 
 class Subject(NamedTuple):
@@ -99,6 +101,7 @@ def subject(message: str) -> Subject | None:
     Words within longer ones do not count, those of an echo only without those of a cause, and weak ones only
     without others; a type's name at the beginning says least. What a message ends with is why all failed.
     """
+    message = " ".join(message.split())
     text = _PATH.sub(lambda path: "_" * len(path[0]), message).lower()
     found = _outer(_found(text))
     strong = [one for one in found if one.row.rank != "echo" and not one.row.weak]
@@ -116,8 +119,11 @@ def subject(message: str) -> Subject | None:
         echo = next((one for one in found if one.row.rank == "echo" and one.length >= least), None)
         row = replace(first.row, rank="echo", meaning="") if echo else first.row
         first = first._replace(row=row, vague=first in vague)
-    if first is None or first.row.rank != "cause":
-        first = _coded(message) or first
+    coded = _coded(message)
+    if policy := next((one for one in found if one.row.decides), None):
+        first = policy
+    elif coded and (coded.row.rank == "cause" or first is None or first.row.rank != "cause"):
+        first = coded
     first = first or next((one for one in found if one.start), None) or next(iter(found), None)
     first = first and _placed(first, message)
     return first and first._replace(agrees=sum(one.row.layer == first.row.layer for one in found) > 1)
@@ -149,7 +155,7 @@ def _coded(message: str) -> Subject | None:
     known = code(message)
     if known is None:
         return None
-    row = Row(known[0].layer, known[0].rank, known[0].meaning, known[0].remedy, False, ())
+    row = Row(known[0].layer, known[0].rank, known[0].meaning, known[0].remedy, ())
     return Subject(row, known[1], 0)
 
 

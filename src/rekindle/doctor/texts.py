@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -39,7 +40,7 @@ _WRITTEN_OVER = re.compile(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
 _LONGEST = 1 << 14
 SMALL, _ALIKE = 1 << 18, 20
 """Characters of a text of which every line is looked at; of a larger one, lines of a kind at each end."""
-_MOST = 2000
+_MOST = 500
 """Lines of each end of a text that are read, of those that may matter."""
 _BAR = re.compile(r"^[^\n]{0,400}?\d(?:it/s|s/it)(?:, [^\]\n]{0,200})?\](?=\S)")
 """A progress bar in whose line something else was printed."""
@@ -89,6 +90,11 @@ class Text:
         numbers.update(_first(zip(range(len(alike), 0, -1), reversed(alike), strict=True), many))
         return tuple(sorted(numbers))
 
+    @property
+    def count(self) -> int:
+        """How many lines it has."""
+        return len(self._line_starts)
+
     def content(self, number: int) -> str:
         """Return a line of the body, by its number."""
         return _line(self.body, self._line_starts, number)
@@ -129,11 +135,19 @@ class Text:
         match = _TIME.search(self.raw)
         return _timestamp(*match.groups()) if match else ""
 
-    @property
+    @cached_property
+    def ends(self) -> str:
+        """Time of the last line that has one, or nothing."""
+        return self.time(len(self._raw_starts)) if self.begins else ""
+
+    @cached_property
     def nearness(self) -> int:
         """How close the file is to what failed: a site's log, then the server's, then others."""
-        parts = Path(self.file).parts
-        return 0 if any(part.startswith("site") for part in parts) else 1 if SERVER in parts else 2
+        path = Path(self.file)
+        if SERVER in path.parts:
+            return 1
+        of_site = path.name == LOG and len(path.parts) > 1
+        return 0 if of_site or any(part.startswith("site") for part in path.parts) else 2
 
 
 def ends(numbers: tuple[int, ...], wanted: Callable[[int], bool]) -> list[int]:
@@ -255,6 +269,13 @@ def since(kernel: Text, started: str) -> Text:
         logged = match and match[4] and _moment(f"{match[1]}T{match[2]}{match[4]}")
         kept.append("" if beginning and logged and logged < beginning else line)
     return Text(kernel.file, "\n".join(kept))
+
+
+def seconds(start: str, end: str) -> float | None:
+    """Return how long it was from one time of a log's to another; None if one is none."""
+    with suppress(ValueError):
+        return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+    return None
 
 
 def _timestamp(day: str, second: str, millisecond: str, _zone: str) -> str:

@@ -18,6 +18,16 @@ PREFIX = rf"{_STAMP} - (?:[\w.]{{1,80}} - )?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL
 OF_TORCH = r"(?:\[rank\d{1,6}\]: ?)?(?:[CDEIVW]\d{4} [\d:.]{8,20} \d{1,10} \S{1,300}\.py:\d{1,6}\] ?)?"
 """Regular expression of what torch has before each line of an exception: its rank, its log's prefix."""
 _RECORD = re.compile(rf"({_STAMP}) - ([\w.]{{1,200}}) - ([A-Z]{{1,10}}) - (?:(\[identity=[^\]]*\]) - )?(.*)")
+WENT_ON = re.compile(
+    r"\bFinished \w{1,40}(?: Training)?\.|FINISHED:COMPLETED|\bSuccessfully registered client"
+)
+"""What NVFlare's server and clients log only where all is well again, or came to its end."""
+ENDED = re.compile(r"\bEND_RUN fired|End the Simulator run")
+"""What each of them logs last of a run, whatever became of it."""
+GIVEN = re.compile(r"\bgot task assignment: name=([^,\s]{1,200})")
+RETURNED = re.compile(r"\btask result sent to server")
+"""What a client logs of a task that it was given, and of its result."""
+_BEGINNING = 1 << 14
 
 
 @dataclass(slots=True)
@@ -40,6 +50,11 @@ class LogRecord:
     def at(self) -> LogLine:
         """Its place in the log."""
         return LogLine(self.match, self.file, self.line)
+
+
+def logged(text: str) -> bool:
+    """Return whether NVFlare wrote a text: whether one of its first lines is a record."""
+    return bool(_RECORD.search(text[:_BEGINNING]))
 
 
 def read_records(run: Workspace, name: str, log: str = LOG) -> list[LogRecord]:

@@ -15,6 +15,7 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
+from . import folders
 from .places import PACKAGE
 
 _JOBS = "flare_jobs"
@@ -62,7 +63,7 @@ def written(data: bytes, folder: Path) -> Path:
 def travelling(root: Path) -> list[str]:
     """Return the files below ``root`` to send, relative to it: those that git tracks, or else all.
 
-    Links to what is not sent, names that begin with a dot and Python's caches are excluded.
+    Links to what is not sent, names that begin with a dot, Python's caches and results are excluded.
     """
     return _own(root, _git(root, "--cached") or _every(root))
 
@@ -114,8 +115,13 @@ def _git(root: Path, *options: str) -> list[str]:
 
 
 def _every(root: Path) -> list[str]:
-    found = (Path(base, name) for base, _, names in os.walk(root) for name in names)
-    return [path.relative_to(root).as_posix() for path in found]
+    found = []
+    for base, inside, names in os.walk(root):
+        if folders.PLAY_RECORD in names and Path(base).parent == root / "results":  # of a play from here
+            inside.clear()
+        else:
+            found += [Path(base, name).relative_to(root).as_posix() for name in names]
+    return found
 
 
 def job_files(payload: Path, name: str) -> Iterator[tuple[str, bytes]]:

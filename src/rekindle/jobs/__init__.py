@@ -4,7 +4,9 @@
 # ruff: noqa: F401
 
 from .containers import archive_of, engine_of, id_of_image
+from .defaults import folder_of
 from .load import (
+    Own,
     asked_as,
     example_names,
     expand,
@@ -13,8 +15,10 @@ from .load import (
     load_of_plan,
     load_planned,
     own_path,
+    read_own,
     with_arguments,
     with_sizes,
 )
 from .placement import NoRunError
 from .prepare import digest, environment_of, foresee, prepare, stops, within, without_a_run
+from .unfit import of_another_release

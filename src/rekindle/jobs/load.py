@@ -5,7 +5,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 from msgspec.structs import asdict, replace
@@ -14,18 +14,20 @@ from rekindle.host import folders, payload, places
 from rekindle.judge import CHECKS, known
 from rekindle.records import Example, Job, PlanRecord, RecordError, convert, events, to_builtins
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
-from rekindle.records.job import NAME, Variant
+from rekindle.records.job import Variant
 from rekindle.records.misfits import misfits
 from rekindle.solver.catalogue import environments, rules
 
 from . import requirements
+from .defaults import ENDINGS, SCRIPTS, Default, defaults, file_of, source_of
 from .placement import minor
+from .source import Source
+from .unfit import elsewhere
 
+_THERE = "name a job that is there in rekindle_jobs."
 _CORRECT = "correct that field (see docs/jobs.md)."
 _EXAMPLES = "examples"
 _ALL = f"{_EXAMPLES}/all"
-_OWN = (".yml", ".yaml")
-"""Endings of a user's own job.yml, whose path is the job's name."""
 _RESERVED = (_EXAMPLES, folders.EARLIER, folders.LOCKS, "retired")
 """Names of other folders beside jobs'."""
 SIZES = {"sites": ("{sites}", "{names}"), "ranks_per_site": (), "rounds": ("{rounds}",), "limit_s": ()}
@@ -62,8 +64,12 @@ def asked_as(job: Job) -> str:
 
 
 def own_path(asked: str) -> Path | None:
-    """Return the job.yml that rekindle_jobs names, from the current folder on; None for a job by name."""
-    return places.here(asked) if asked.endswith(_OWN) else None
+    """Return the folder or the file that rekindle_jobs names, from the current folder on.
+
+    None for a job by its name: one of ours, or ``examples/<name>``.
+    """
+    folder = "/" in asked and not asked.startswith(f"{_EXAMPLES}/")
+    return places.here(asked) if folder or asked.endswith(ENDINGS) else None
 
 
 def load_planned(jobs: Path, plan: PlanRecord) -> list[Job]:
@@ -94,20 +100,20 @@ def expand(jobs: Path, asked: Iterable[str]) -> list[str]:
 
 
 def load_job(jobs: Path, name: str) -> Job:
-    """Read ``jobs/<name>/job.yml``, ``jobs/examples/<name>.yml``, or the job.yml whose path ``name`` is.
+    """Read ``jobs/<name>/job.yml``, ``jobs/examples/<name>.yml``, or the job of the user's own at that path.
 
     Raises:
         RecordError: there is no such job, its job.yml does not fit the schema, or its code cannot be sent.
     """
     if own := own_path(name):
-        return _own(jobs, own)
+        return read_own(jobs, own).job
     name = name.removeprefix(f"{_EXAMPLES}/")
     places_of_it = (jobs / name / "job.yml", jobs / _EXAMPLES / f"{name}.yml")
     path = next((path for path in places_of_it if path.is_file()), None)
     if path is None:
         fix = f"name one of {', '.join(known_jobs(jobs))} in rekindle_jobs."
         raise RecordError(f"There is no job {name!r} in {jobs.name}/.", fix)
-    job = _read(path)
+    job = _job(path, _given(path))
     if job.code and not (jobs / job.code / "job.py").is_file():
         raise RecordError(
             f"{path} runs the code of {job.code!r}, which has no job.py.", "name a job that has one."
@@ -119,24 +125,32 @@ def load_job(jobs: Path, name: str) -> Job:
     return job
 
 
-def _read(path: Path, **defaults: str) -> Job:
+def _given(path: Path) -> Any:
+    """Return what a job.yml has, of builtins."""
     try:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))
-        given = {**defaults, **given} if isinstance(given, dict) else given
-        if isinstance(given, dict) and "requirements" in given:
-            given["requirements"] = requirements.listed(given["requirements"], path)
+    except OSError as error:
+        raise RecordError(f"{path} cannot be read: {error.strerror}.", _THERE) from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise _no_job(path, error) from None
+    if isinstance(given, dict) and "requirements" in given:
+        given["requirements"] = list(requirements.listed(given["requirements"], path))
+    return given
+
+
+def _no_job(path: Path, error: Exception) -> RecordError:
+    reason = " ".join(str(error).split()).rstrip(".")
+    return RecordError(f"{path} is not a job: {reason}.", _CORRECT)
+
+
+def _job(path: Path, given: Any) -> Job:
+    """Return the job that a job.yml at ``path`` has, or would have."""
+    try:
         if mistakes := [*misfits(given, Job), *_unprovable(given, path)]:
             raise RecordError("; ".join(mistakes))
         job = convert(given, Job)
-    except OSError as error:
-        raise RecordError(
-            f"{path} cannot be read: {error.strerror}.", "name a job.yml that is there in rekindle_jobs."
-        ) from None
-    except requirements.RequirementsError:
-        raise
-    except (RecordError, yaml.YAMLError, ValueError) as error:
-        reason = " ".join(str(error).split()).rstrip(".")
-        raise RecordError(f"{path} is not a job: {reason}.", _CORRECT) from None
+    except (RecordError, ValueError) as error:
+        raise _no_job(path, error) from None
     if job.environment not in environments():
         raise RecordError(
             f"{path} names the environment {job.environment!r}, and there is none.",
@@ -205,24 +219,51 @@ def _records(path: Path, code: object) -> bool:
     return any("rekindle.trainer" in text for text in texts)
 
 
-def _own(jobs: Path, path: Path) -> Job:
-    """Read a user's own job, whose code lies beside its ``path``."""
-    folder = path.parent.name
-    job = _read(path, **({"name": folder} if re.fullmatch(NAME, folder) else {}))
+class Own(NamedTuple):
+    """A user's own job."""
+
+    job: Job
+    given: dict[str, Any]
+    """What its job.yml has."""
+    found: dict[str, Default]
+    """What that leaves out."""
+    source: Source
+
+
+def read_own(jobs: Path, path: Path) -> Own:
+    """Read the user's own job that ``path`` names; errors as in `load_job`."""
+    file = file_of(path)
+    try:
+        path.stat()
+        given = _given(file) if path == file or file.is_file() else {}
+    except OSError as error:
+        raise RecordError(f"{path} cannot be read: {error.strerror}.", _THERE) from None
+    except RecordError:
+        raise
+    except ValueError as error:
+        raise _no_job(path, error) from None
+    if not isinstance(given, dict):
+        raise _no_job(file, ValueError("Expected `object`, got `array`"))
+    source = source_of(path, given)
+    found = defaults(source, given)
+    job = _job(file, {**given, **{name: one.value for name, one in found.items()}})
     taken = (name.removeprefix(f"{_EXAMPLES}/") for name in known_jobs(jobs))
     if job.name in {*_RESERVED, *ACCEPTANCE.values(), *taken}:
         message = f"{path} is of a job {job.name!r}, and Rekindle has one of that name."
-        raise RecordError(message, "write another name: in it.")
-    example = _require_command(path, job)
+        raise RecordError(message, f"write another name: in {file.name}.")
+    example = _require_command(file, job)
     if example.folder or job.code:
         extra = "example.folder" if example.folder else "code"
-        message = f"{path} has {extra}, and its code lies beside it."
+        message = f"{file} has {extra}, and its code lies beside it."
         raise RecordError(message, "remove that, or move the file there.")
-    _travels(path, example)
-    if job.requirements is None and not job.image:
-        script = path.parent / job.command[0]
-        job = replace(job, requirements=requirements.beside([script.parent, path.parent]))
-    return job
+    if source.entry != path.name and path.suffix in SCRIPTS:
+        message = f"{path} is named as a job, and {file} has another command."
+        raise RecordError(message, f"name {file}, or correct its command.")
+    _travels(file, example)
+    if away := elsewhere(source):
+        raise RecordError(away.message, away.fix)
+    assumed = tuple(name for name in ("sites", "rounds") if name in found and not found[name].read)
+    return Own(replace(job, assumed=assumed or job.assumed), given, found, source)
 
 
 def _travels(path: Path, example: Example) -> None:

@@ -21,15 +21,15 @@ _FILES = ("requirements.txt", "pyproject.toml")
 _DEEPEST = 5
 
 
-def beside(places: Iterable[Path]) -> tuple[str, ...]:
-    """Return what the first file of packages in ``places`` lists; nothing if there is none.
+def beside(places: Iterable[Path]) -> tuple[Path | None, tuple[str, ...]]:
+    """Return the first file of packages in ``places``, and what it lists; None and nothing if there is none.
 
     Raises:
         RequirementsError: it cannot be read, or lists something else than packages of an index.
     """
     files = (place / name for place in places for name in _FILES)
     found = next((path for path in files if path.is_file()), None)
-    return _in_file(found) if found else ()
+    return found, _in_file(found) if found else ()
 
 
 def listed(given: object, path: Path) -> tuple[str, ...]:

@@ -3,6 +3,6 @@
 
 from . import checks  # noqa: F401 - registers all checks
 from .check import CHECKS, known
-from .verdict import judge
+from .verdict import explain, judge
 
-__all__ = ["CHECKS", "judge", "known"]
+__all__ = ["CHECKS", "explain", "judge", "known"]

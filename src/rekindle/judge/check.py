@@ -67,7 +67,7 @@ class Check(NamedTuple):
     applies_to: frozenset[Kind | Literal["claim"]]
     """Kinds of runs that it always applies to; ``claim``: jobs that name it in their proof."""
     holds: str
-    """What a run shows that passes, where the question reports nothing more; one sentence."""
+    """What a run shows that passes, one sentence; its result, where the question reports nothing more."""
     needs: tuple[Need, ...]
     unless: Callable[[Run], str | None] | None
     """Returns why the check does not apply to a run, in one sentence; None if it does."""
@@ -106,7 +106,7 @@ CHECKS: dict[str, Check] = {}
 
 def check(
     *applies_to: Kind,
-    holds: str = "",
+    holds: str,
     needs: tuple[Need, ...] = (),
     unless: Callable[[Run], str | None] | None = None,
 ) -> Callable[[Question], Question]:
@@ -123,6 +123,7 @@ def check(
 
 def claim(
     *,
+    holds: str,
     needs: tuple[Need, ...] = (),
     unless: Callable[[Run], str | None] | None = None,
 ) -> Callable[[ClaimQuestion], ClaimQuestion]:
@@ -130,7 +131,7 @@ def claim(
 
     def register(question: ClaimQuestion) -> ClaimQuestion:
         name = question.__name__
-        CHECKS[name] = Check(name, question, frozenset({"claim"}), "", needs, unless)
+        CHECKS[name] = Check(name, question, frozenset({"claim"}), holds, needs, unless)
         return question
 
     return register

@@ -5,15 +5,27 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from rekindle.doctor import diagnose_run, reported
+from msgspec.structs import replace
+
+from rekindle.doctor import diagnose_run
 from rekindle.doctor.known_issues import KnownIssue, known_issue
+from rekindle.flare.tasks import Task
 from rekindle.flare.workspace import locate
 from rekindle.host import folders
-from rekindle.records import ClaimResult, Ended, Finding, RecordError, RunSpec, VerdictKind, VerdictRecord
+from rekindle.records import (
+    ClaimResult,
+    Diagnosis,
+    Ended,
+    Finding,
+    RecordError,
+    RunSpec,
+    VerdictKind,
+    VerdictRecord,
+)
 from rekindle.records.base import is_ours
 
 from . import summary
-from .check import gravity, results
+from .check import CHECKS, gravity, results
 from .measured import judgement
 from .opener import open_run, open_workspace, split
 from .run import Run
@@ -32,23 +44,54 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
     Raises:
         RecordError: ``run_dir`` is not a run's folder.
     """
+    return _judged(run_dir, spec)[0]
+
+
+def explain(run_dir: Path) -> Diagnosis:
+    """Return why the run in ``run_dir`` failed: the cause that its verdict has, and the timeline of its logs.
+
+    Raises:
+        RecordError: ``run_dir`` is not a run's folder.
+    """
+    verdict, found, root = _judged(run_dir, None)
+    if found is None:
+        return diagnose_run(run_dir, failed=False)
+    if root is None and verdict.verdict != "UNPROVEN":
+        failed = _shown_by(verdict.evidence, verdict.cause)
+        root = Finding(
+            name=failed.claim if failed else verdict.verdict,
+            cause=verdict.cause or "",
+            layer=verdict.layer,
+            remedy=verdict.remedy or "",
+            confidence="likely",
+            file=failed.file if failed else None,
+            line=failed.line if failed else None,
+        )
+    others = tuple(finding for finding in found.findings if finding != root)
+    return replace(found, cause=root, others=others)
+
+
+def _judged(run_dir: Path, spec: RunSpec | None) -> tuple[VerdictRecord, Diagnosis | None, Finding | None]:
+    """Return the verdict, what the doctor found of a run that may have failed, and its cause."""
     ours = spec is not None or is_ours(run_dir / folders.SPEC)
     run = open_run(run_dir, spec) if ours else open_workspace(locate(run_dir))
     by_check = zip(*map(results, split(run)), strict=True)
     evidence = tuple(min(of_simulations, key=gravity) for of_simulations in by_check)
     verdict, seen = _verdict(run, evidence)
-    findings = _findings(run, run_dir, verdict)
-    root = next((finding for finding in findings if _is_root(run, finding)), None)
+    found = _diagnosis(run, run_dir, verdict, evidence)
+    findings = found.findings if found else ()
+    shown = _shown_by(evidence, seen)
+    root = _root(run, verdict, found, shown) if found else None
     known = known_issue(run.spec)
     excused, excuse = _excuse(run, known, findings)
     cause = (root.cause if root else seen, _suspensions(run, verdict), excuse)
-    return VerdictRecord(
+    record = VerdictRecord(
         job=run.spec.job.name,
         host=run.spec.host,
         verdict="KNOWN_ISSUE" if excused else verdict,
         required=run.spec.job.required and not _unsteady(run, evidence),
         cause=" ".join(filter(None, cause)) or None,
-        remedy=root.remedy if root else _remedy(run, verdict),
+        remedy=root.remedy if root else _remedy(run, verdict, shown),
         rungs=run.rungs,
         layer=root.layer if root else None,
         findings=findings,
@@ -65,6 +108,7 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
         final_metrics=summary.final_metrics(run),
         host_memory_mib=summary.host_memory_mib(run),
     )
+    return record, found, root
 
 
 def _duration_s(run: Run) -> float | None:
@@ -99,24 +143,31 @@ def _verdict(run: Run, evidence: Sequence[ClaimResult]) -> tuple[VerdictKind, st
     return ("UNPROVEN", doubts[0]) if doubts else ("PASS", None)
 
 
-def _findings(run: Run, run_dir: Path, verdict: VerdictKind) -> tuple[Finding, ...]:
-    """Return the doctor's findings of a run that did not pass; of a foreign one, that failed."""
-    if verdict == "PASS" or (run.kind == "foreign" and verdict == "UNPROVEN"):
-        return ()
-    return diagnose_run(run_dir) if run.kind == "foreign" else diagnose_run(run_dir, run.spec)
+def _diagnosis(
+    run: Run, run_dir: Path, verdict: VerdictKind, evidence: Sequence[ClaimResult]
+) -> Diagnosis | None:
+    """Return what the doctor finds; None of a run that ended well."""
+    if run.kind != "foreign":
+        return None if verdict == "PASS" else diagnose_run(run_dir, run.spec)
+    ended = any(result.claim == "came_to_its_end" and result.state == "holds" for result in evidence)
+    if verdict == "UNPROVEN":
+        return None if ended else diagnose_run(run_dir)
+    return diagnose_run(run_dir, failed=True)
 
 
-def _remedy(run: Run, verdict: VerdictKind) -> str | None:
+def _remedy(run: Run, verdict: VerdictKind, shown: ClaimResult | None) -> str | None:
     """Return what to do about a run whose cause the doctor does not know."""
     if verdict == "PASS":
         return None
+    if run.kind == "acceptance":
+        return _cure(run)
     if run.kind == "foreign" and verdict == "UNPROVEN":
         return "Have Rekindle run the job, whose trainers and driver leave what is missing."
     if run.kind == "foreign" and verdict == "HUNG":
         return "End it, and see in job.py's output why the trainer ended early."
-    if run.kind == "foreign" or run.spec.job.federated:
-        return "Read the evidence of the claims that do not hold, and the sites' logs beside it."
-    return _cure(run)
+    if verdict == "UNPROVEN" and shown and shown.claim in CHECKS:
+        return f"A run proves it that shows this: {CHECKS[shown.claim].holds}"
+    return "Read the evidence of the claims that do not hold, and the sites' logs beside it."
 
 
 def _suspensions(run: Run, verdict: VerdictKind) -> str:
@@ -138,15 +189,27 @@ def _excuse(run: Run, issue: KnownIssue | None, findings: tuple[Finding, ...]) -
     return True, f"Known until {issue.expires}: {issue.message}"
 
 
-def _is_root(run: Run, finding: Finding) -> bool:
-    """Whether a finding explains the verdict; a likely one may echo the driver's death.
+def _root(run: Run, verdict: VerdictKind, found: Diagnosis, shown: ClaimResult | None) -> Finding | None:
+    """Return the doctor's cause if it explains the verdict, whose sentence ``shown`` has.
 
-    Of a foreign run, whose versions are unknown, each finding is less sure: a possible one counts too.
+    It does where that sentence only echoes it, and where a site that owes a result of a run that hangs logged
+    it. A likely one may itself echo the driver's death. Of a foreign run, whose versions are unknown, each
+    finding is less sure: of one that failed a possible one counts too, if it is more than a logged line.
     """
-    if run.kind == "foreign":
-        return bool(finding.layer) and not finding.echo and not reported(finding)
-    enough = {"certain"} if run.ended is None else {"certain", "likely"}
-    return not finding.echo and finding.confidence in enough
+    cause, foreign = found.cause, run.kind == "foreign"
+    if cause is None:
+        return None
+    at = (shown.file, shown.line) if shown else None
+    echoes = any(finding.echo and (finding.file, finding.line) == at for finding in found.findings)
+    owed = verdict == "HUNG" and any(f"/{task.site}/" in f"/{cause.file}" for task in _owed(run))
+    of_foreign = foreign and verdict != "UNPROVEN" and not cause.name.endswith("_error")
+    enough = {"certain"} if run.ended is None and not foreign else {"certain", "likely"}
+    return cause if echoes or owed or of_foreign or cause.confidence in enough else None
+
+
+def _shown_by(evidence: Sequence[ClaimResult], cause: str | None) -> ClaimResult | None:
+    """Return the result whose sentence is a verdict's cause."""
+    return next((result for result in evidence if cause and result.message == cause), None)
 
 
 def _unsteady(run: Run, evidence: Sequence[ClaimResult]) -> bool:
@@ -172,7 +235,11 @@ def _stopped(run: Run, ended: Ended) -> tuple[VerdictKind, str | None]:
     owed = dict.fromkeys(
         f"{task.site} for its task {task.name}"
         + (f" (its trainer is at {lines[task.site]})" if task.site in lines else "")
-        for task in run.account.tasks
-        if not task.came
+        for task in _owed(run)
     )
     return "HUNG", f"{message} The server waits for {' and '.join(owed)}." if owed else message
+
+
+def _owed(run: Run) -> list[Task]:
+    """Return the tasks whose results the server never got."""
+    return [task for task in run.account.tasks if not task.came]

@@ -69,6 +69,14 @@ def text(name: str) -> str:
 
 
 @functools.cache
+def packages(environment: str) -> frozenset[str]:
+    """Return the names in a lock of an environment (``torch+vision``) that brings its own framework."""
+    own = sorted(name for name in names() if name.startswith(f"{environment}-") and "-system-" not in name)
+    lines = files(__name__).joinpath(own[-1]).read_text(encoding="utf-8").splitlines() if own else []
+    return frozenset(pin["name"] for line in lines if (pin := _PIN.match(line)))
+
+
+@functools.cache
 def sha256(name: str) -> str | None:
     """Return the digest of that text; None if there is no such lock."""
     return hashlib.sha256(text(name).encode()).hexdigest() if name in names() else None

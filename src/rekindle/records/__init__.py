@@ -23,7 +23,7 @@ from .base import (
     write,
 )
 from .complaint import BundleError, Complaint, RecordError, VersionError
-from .finding import Confidence, Finding, Ladder, Layer, Rung
+from .finding import Confidence, Diagnosis, Finding, Ladder, Layer, Moment, Rung
 from .host import (
     Cpu,
     Disk,

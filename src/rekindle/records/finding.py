@@ -28,6 +28,38 @@ class Finding(Record, kw_only=True, frozen=True):
     """Whether it only follows from a finding before it."""
 
 
+class Moment(Record, kw_only=True, frozen=True):
+    """An error or an exception that a process reported, as the timeline has it."""
+
+    time: Text
+    """As its log has it; empty where that has none."""
+    process: Text
+    """Who reported it: ``server``, ``site-1``, ``site-1's trainer``, a rank, or a file."""
+    says: Text
+    after: Text
+    """What that process logged after it."""
+    file: Text
+    line: Integer
+
+
+class Diagnosis(Record, kw_only=True, frozen=True):
+    """Why something failed, as its files show it."""
+
+    cause: Finding | None
+    """None: no cause is known; then the timeline has what may be it."""
+    others: Few[Finding] = ()
+    """What else was found; the echoes last."""
+    timeline: Few[Moment] = ()
+    """The first errors of each process, oldest first."""
+    went_on: bool = False
+    """Whether the files end well in spite of these errors."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The cause, then all else that was found."""
+        return (*filter(None, [self.cause]), *self.others)
+
+
 class Rung(Record, kw_only=True, frozen=True):
     """One step of the blame ladder, from the GPU up to the job under NVFlare."""
 

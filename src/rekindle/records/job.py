@@ -83,7 +83,8 @@ class Example(Record, kw_only=True, frozen=True):
     """By release."""
     removed: Removed | None = None
     command: Command
-    """Python's arguments in its folder, before the options of ``arguments``.
+    """Python's arguments in its folder, or a script of a shell's (``run.sh``) and its own, before the options
+    of ``arguments``.
 
     ``{sites}`` and ``{rounds}`` are the job's numbers, ``{data}`` is the folder of its stand-ins and
     ``{workspace}`` the one in which NVFlare's simulator makes its own. ``{gpus}`` are the indexes of each
@@ -94,7 +95,7 @@ class Example(Record, kw_only=True, frozen=True):
     gpus: Annotated[int, Meta(ge=0, le=10_000)] = 0
     """Fewest GPUs that it needs."""
     before: Few[Few[Text]] = ()
-    """Python's arguments in earlier calls, in turn."""
+    """Earlier calls, in turn."""
     data: Few[StandIn] = ()
     environ: Table[Text] = {}
     """Variables of its processes; ``{data}`` as in ``command``."""
@@ -129,6 +130,8 @@ class Job(Record, kw_only=True, frozen=True):
 
     In a run over several nodes, on each of them."""
     rounds: Rounds
+    assumed: Few[Text] = ()
+    """Which of ``sites`` and ``rounds`` nobody said and no file of the job shows: the run tells."""
     when_short_of_gpus: GpuShortage
     limit_s: Positive
     """Limit on the complete run, seconds."""

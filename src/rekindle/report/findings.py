@@ -1,41 +1,57 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The doctor's findings, for a terminal."""
+"""The doctor's answers, for a terminal."""
 
-from rekindle.records import Finding
+from collections.abc import Iterable
+
+from rekindle.records import Diagnosis, Finding, Moment
 from rekindle.records.text import one_line
 
-_NOTHING = "Nothing found: these files show no failure that Rekindle knows, and no exception."
-_DOUBT = "The root cause is not known. These lines report an error, the likeliest first:"
-_ONLY_ECHOES = "No root cause is in these files, only what follows from one. Fix: add the sites' logs."
+_NOTHING = "Nothing found: these files have no error, no exception, and no failure that Rekindle knows."
+_UNKNOWN = "The cause is not known. It may be one of these, which come first:"
+_ECHOES = "No cause is in these files, only what follows from one. Fix: add the sites' logs."
+_TIMELINE = "The first errors, oldest first:"
+_WENT_ON = "Errors that it went on from:"
 
 
-def findings(found: tuple[Finding, ...]) -> str:
-    """Return the root cause, other findings, and the echoes, a paragraph each."""
-    if not found:
-        return _NOTHING
-    roots = [finding for finding in found if finding.layer and not finding.echo]
-    doubtful = [f"  may be: {one_line(one.cause)} ({_location(one)})" for one in found if not one.layer]
-    echoes = [f"  {one_line(finding.cause)} ({_location(finding)})" for finding in found if finding.echo]
-    paragraphs = [_paragraph("Root cause" if finding is roots[0] else "Also", finding) for finding in roots]
-    if doubtful:
-        paragraphs.append("\n".join([_DOUBT, *doubtful]))
-    elif not roots:
-        paragraphs.append(_ONLY_ECHOES)
+def diagnoses(found: Iterable[Diagnosis]) -> str:
+    """Return the answers, one after the other."""
+    return "\n\n".join(map(diagnosis, found))
+
+
+def diagnosis(found: Diagnosis) -> str:
+    """Return the cause, what else is found, the echoes and the timeline, a paragraph each."""
+    also = [finding for finding in found.others if not finding.echo]
+    echoes = [
+        f"  {one_line(finding.cause)} ({_location(finding)})" for finding in found.others if finding.echo
+    ]
+    paragraphs = [_paragraph("Cause", found.cause)] if found.cause else []
+    paragraphs += [_paragraph("Also" if found.cause else "Possible", finding) for finding in also]
+    if not paragraphs and echoes:
+        paragraphs = [_ECHOES]
     if echoes:
         paragraphs.append("\n".join(["Echoes:", *echoes]))
-    return "\n\n".join(paragraphs)
+    if found.timeline:
+        heading = _WENT_ON if found.went_on else _TIMELINE if paragraphs else _UNKNOWN
+        paragraphs.append("\n".join([heading, *map(_moment, found.timeline)]))
+    return "\n\n".join(paragraphs) or _NOTHING
 
 
 def _paragraph(title: str, finding: Finding) -> str:
+    layer = f"  layer: {finding.layer}\n" if finding.layer else ""
     confirm = f"  confirm: {one_line(finding.confirm)}\n" if finding.confirm else ""
     return (
-        f"{title}: {one_line(finding.cause)}\n"
-        f"  layer: {finding.layer}\n"
+        f"{title}: {one_line(finding.cause)}\n{layer}"
         f"  remedy: {one_line(finding.remedy)}\n"
         f"{confirm}"
         f"  seen: {_location(finding)}\n"
         f"  confidence: {finding.confidence} ({finding.name})"
     )
+
+
+def _moment(moment: Moment) -> str:
+    time = f"{moment.time[11:19]} " if moment.time else ""
+    said = f"{time}{one_line(moment.process)}: {one_line(moment.says)}"
+    return f"  {said} ({one_line(moment.file)}:{moment.line}; {moment.after})"
 
 
 def _location(finding: Finding) -> str:

@@ -5,13 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from rekindle.acceptance.strips import Strip
 from rekindle.host import folders
 from rekindle.records import (
     AcceptanceRecord,
     Complaint,
+    EnvRecord,
     HostRecord,
     LeaseRecord,
     Outcome,
@@ -137,6 +138,39 @@ def _read(reader: Callable[[Path], RecordT], folder: Path, flaws: list[RecordErr
         return None
 
 
+class _Records(NamedTuple):
+    """What was collected from a host; None is what is not there, or cannot be read."""
+
+    host: HostRecord | None
+    plan: PlanRecord | None
+    env: EnvRecord | None
+    outcome: Outcome | None
+    refusal: Outcome | None
+    acceptance: AcceptanceRecord | None
+    retired: RetiredRecord | None
+    flaws: list[RecordError]
+
+    def after(self, stage: str, jobs: list[str]) -> object:
+        """Return what shows that a playbook of one stage did its work; None if nothing does."""
+        if stage == "accept":
+            return None if jobs else self.plan
+        of = {"preflight": self.host, "plan": self.plan, "environments": self.env, "containers": self.plan}
+        return of.get(stage)
+
+
+class _Asked(NamedTuple):
+    """What the latest playbooks asked of a host; empty is nothing."""
+
+    began: str
+    checked: str
+    stage: str
+
+    @property
+    def only_checked(self) -> bool:
+        """Whether nothing but ``--check`` was asked."""
+        return bool(self.checked and not self.began and self.stage != "accept")
+
+
 def gather_host(
     folder: Path, name: str, playbook: PlaybookRecord | None = None, *, plays: bool = False
 ) -> HostResults:
@@ -148,44 +182,72 @@ def gather_host(
         playbook: what was asked of it; None if unknown.
         plays: whether a playbook goes on there.
     """
-    began, checked, asked = (getattr(playbook, of, {}).get(name) for of in ("began", "checked", "asked"))
-    flaws: list[RecordError] = []
-    host = _read(within.host_in, folder, flaws)
-    plan = _read(within.plan_in, folder, flaws)
-    env = _read(within.env_in, folder, flaws)
-    outcome = _read(within.outcome_in, folder, flaws)
-    refusal = _read(within.refusal_in, folder, flaws) if checked else None
-    acceptance = _read(within.acceptance_in, folder, flaws)
-    retired = _read(within.retired_in, folder, flaws)
-    rows = [_unread(name, None, flaw) for flaw in flaws]
-    done = {"preflight": host, "plan": plan, "environments": env, "containers": plan}
+    asked = _Asked(*(getattr(playbook, of, {}).get(name) or "" for of in ("began", "checked", "asked")))
+    found = _collected(folder, checked=bool(asked.checked))
+    outcome = found.refusal if asked.only_checked else found.outcome
     judged = sorted(path.parent.name for path in folder.glob(f"*/{folders.VERDICT}"))
-    jobs = list(plan.jobs) if plan else judged
-    if asked == "accept":
-        jobs = [job for job in jobs if job in ACCEPTANCE.values()]
-        done["accept"] = None if jobs else plan
-    elif checked and not began:
-        jobs, outcome = [], refusal
-    elif checked:  # its plan may have other jobs than ran
-        jobs = list(dict.fromkeys([*judged, *jobs]))
-    rows += [_row(folder, name, job, outcome, began or "") for job in jobs]
-    earlier = [_row(folder, name, job, None, began or "") for job in judged if job not in jobs]
-    if done.get(asked or "") and not (outcome or flaws or retired or judged):
-        rows = [Row(name, None, "READY", Complaint(f"{asked} is done, and nothing more was requested."))]
-    elif plays and not outcome and asked != "retire":
-        rows = _running(rows or [Row(name, None, "SKIPPED", None)], folder, began or "")
-    elif outcome and outcome.state == "unreachable" and host:
-        rows = _lost(rows, outcome)
-    elif asked in {"federate", "retire"} and plan and plan.federated and not outcome:
-        pass  # its jobs are those of the federation
-    elif all(row.kind == "PASS" for row in rows) and (missing := _missing(rows, plan, outcome, retired)):
-        rows.append(Row(name, None, "SKIPPED", missing))
-    if retired and retired.retired:
-        rows.append(Row(name, None, "RETIRED", Complaint(_kept(retired))))
-    shown = refusal if checked else outcome
+    jobs = _jobs(found, asked, judged)
+    rows = [_unread(name, None, flaw) for flaw in found.flaws]
+    rows += [_row(folder, name, job, outcome, asked.began) for job in jobs]
+    earlier = [_row(folder, name, job, None, asked.began) for job in judged if job not in jobs]
+    idle = not (outcome or found.flaws or found.retired or judged)
+    if idle and found.after(asked.stage, jobs):
+        done = Complaint(f"{asked.stage} is done, and nothing more was requested.")
+        rows = [Row(name, None, "READY", done)]
+    elif plays and not outcome and asked.stage != "retire":
+        rows = _running(rows or [Row(name, None, "SKIPPED", None)], folder, asked.began)
+    else:
+        rows = _ended(rows, name, found, outcome, asked.stage)
+    if found.retired and found.retired.retired:
+        rows.append(Row(name, None, "RETIRED", Complaint(_kept(found.retired))))
     lease = read_valid(folder / folders.LEASE_RECORD, LeaseRecord)
-    ends = lease.ends if lease else None
-    return HostResults(name, host, plan, shown, tuple(rows), acceptance, tuple(earlier), ends)
+    return HostResults(
+        name,
+        found.host,
+        found.plan,
+        found.refusal if asked.checked else outcome,
+        tuple(rows),
+        found.acceptance,
+        tuple(earlier),
+        lease.ends if lease else None,
+    )
+
+
+def _collected(folder: Path, *, checked: bool) -> _Records:
+    flaws: list[RecordError] = []
+    return _Records(
+        _read(within.host_in, folder, flaws),
+        _read(within.plan_in, folder, flaws),
+        _read(within.env_in, folder, flaws),
+        _read(within.outcome_in, folder, flaws),
+        _read(within.refusal_in, folder, flaws) if checked else None,
+        _read(within.acceptance_in, folder, flaws),
+        _read(within.retired_in, folder, flaws),
+        flaws,
+    )
+
+
+def _jobs(found: _Records, asked: _Asked, judged: list[str]) -> list[str]:
+    """Return the jobs that were asked of a host, of which each has a row."""
+    jobs = list(found.plan.jobs) if found.plan else judged
+    if asked.stage == "accept":
+        return [job for job in jobs if job in ACCEPTANCE.values()]
+    if asked.only_checked:
+        return []
+    return (
+        list(dict.fromkeys([*judged, *jobs])) if asked.checked else jobs
+    )  # its plan may have others than ran
+
+
+def _ended(rows: list[Row], name: str, found: _Records, outcome: Outcome | None, stage: str) -> list[Row]:
+    """Return the rows of a host on which no playbook goes on."""
+    if outcome and outcome.state == "unreachable" and found.host:
+        return _lost(rows, outcome)
+    if stage in {"federate", "retire"} and found.plan and found.plan.federated and not outcome:
+        return rows  # its jobs are those of the federation
+    passed = all(row.kind == "PASS" for row in rows)
+    missing = _missing(rows, found.plan, outcome, found.retired) if passed else None
+    return [*rows, Row(name, None, "SKIPPED", missing)] if missing else rows
 
 
 def _running(rows: list[Row], folder: Path, began: str) -> list[Row]:

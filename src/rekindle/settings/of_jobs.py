@@ -8,9 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from rekindle.host.places import here
-from rekindle.jobs import asked_as, checkout, expand, known_jobs, load_job, own_path, with_sizes
+from rekindle.jobs import (
+    asked_as,
+    checkout,
+    expand,
+    folder_of,
+    known_jobs,
+    load_job,
+    of_another_release,
+    own_path,
+    read_own,
+    with_sizes,
+)
 from rekindle.records import Complaint, Job, RecordError
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
+from rekindle.solver.catalogue import rules
 
 from .names import content, instead
 from .options import Option, parser_options
@@ -39,14 +51,19 @@ def _named(settings: Settings, name: str, known: list[str]) -> Iterator[Complain
     for job in dict.fromkeys(settings.values.get(name) or ()):
         if not own_path(job) and job not in known:
             message = f"{name} names {job!r}, and there is no such job in {settings.jobs.name}/."
-            described = "job.yml" in content(here(job))
-            yield Complaint(message, f"name its file, {job}/job.yml." if described else instead(job, known))
+            yield Complaint(message, f"write ./{job}." if content(here(job)) else instead(job, known))
             continue
         try:
             called = [load_job(settings.jobs, expanded).name for expanded in expand(settings.jobs, [job])]
         except RecordError as error:
             yield error
             continue
+        if path := own_path(job):
+            release = settings.values.get("rekindle_nvflare") or rules().nvflare.version
+            source = read_own(settings.jobs, path).source
+            yield from (
+                Complaint(f"{job}: {one.message}", one.fix) for one in of_another_release(source, release)
+            )
         if own_path(job) and (before := by_name.setdefault(called[0], job)) != job:
             message = f"{name} names {before} and {job}, both of a job {called[0]!r}."
             yield Complaint(message, "write another name: in one of them.")
@@ -113,7 +130,7 @@ def _loaded(settings: Settings, asked: Iterable[str]) -> Iterator[tuple[Job, Pat
         with suppress(RecordError):
             job = load_job(settings.jobs, name)
             if path := own_path(name):
-                yield job, path.parent
+                yield job, folder_of(path)
             elif job.example:
                 there = checked_out.examples([job]) if checked_out else {}
                 yield job, there.get(job.name, settings.jobs / job.name)

@@ -47,7 +47,8 @@ def main() -> int:
     for command in [*example.get("before", ()), [*example["command"], *sys.argv[2:]]]:
         with ExitStack() as ports:
             words = [_filled(word, known, ports) for word in command]
-        status = subprocess.run([sys.executable, *words], check=False).returncode
+        program = "bash" if words[0].endswith(".sh") else sys.executable
+        status = subprocess.run([program, *words], check=False).returncode
         if status:
             break
     links.remove_all()

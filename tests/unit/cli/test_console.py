@@ -8,8 +8,8 @@ import pytest
 
 from rekindle import records
 from rekindle.judge import judge
-from rekindle.records import Finding, text, write
-from rekindle.report.findings import findings
+from rekindle.records import Diagnosis, Finding, text, write
+from rekindle.report.findings import diagnosis
 
 HOSTILE = "a\x1b[2J\x1b]0;t\x07b\x9b31mc\rd\nPASS \u202e"
 SHOWN = "abc d PASS"
@@ -81,7 +81,7 @@ def test_report(rekindle, tmp_path, recordings):
 
 def test_a_finding():
     finding = Finding(name="n", cause=HOSTILE, layer="job", remedy=HOSTILE, confidence="likely", file=HOSTILE)
-    assert not OBEYED.search(findings((finding,)))
+    assert not OBEYED.search(diagnosis(Diagnosis(cause=finding)))
 
 
 def test_an_error(rekindle, tmp_path):

@@ -30,10 +30,11 @@ def test_a_person_reads_the_root_cause_its_remedy_and_the_echoes(golden, diagnos
 
 def test_a_program_reads_json(diagnose, recordings):
     status, out, _ = diagnose(recordings / "nvflare-tf-mirrored-starved.log", "--json")
-    findings = json.loads(out)
+    (found,) = json.loads(out)
     assert status == 1
-    assert (findings[0]["name"], findings[0]["line"], findings[0]["echo"]) == ("gpu_memory_taken", 67, False)
-    assert all(finding["echo"] for finding in findings[1:])
+    assert (found["cause"]["name"], found["cause"]["line"]) == ("gpu_memory_taken", 67)
+    assert all(finding["echo"] for finding in found["others"])
+    assert found["timeline"][0]["line"] == 67
 
 
 @pytest.mark.parametrize("arguments", [(), ("-",)])
@@ -46,7 +47,8 @@ def test_standard_input_is_a_log(diagnose, arguments):
 def test_a_clean_run_ends_with_status_0(diagnose, recordings):
     status, out, _ = diagnose(recordings / "runs/pt_ddp-cpu-2")
     assert (status, out[:13]) == (0, "Nothing found")
-    assert diagnose("--json", stdin=b"\x00\xff")[:2] == (0, "[]\n")
+    status, out, _ = diagnose("--json", stdin=b"\x00\xff")
+    assert (status, json.loads(out)[0]["cause"]) == (0, None)
 
 
 def test_bad_input_is_one_sentence_and_status_2(diagnose, tmp_path):

@@ -23,7 +23,7 @@ LINES = {
 
 
 def _diagnose(content):
-    return diagnose_texts([texts.text("log.txt", content.encode())])
+    return diagnose_texts([texts.text("log.txt", content.encode())]).findings
 
 
 @pytest.mark.parametrize(("name", "line"), LINES.items())
@@ -91,9 +91,7 @@ def test_a_connection_within_a_host_is_the_hosts(end, layer):
 @pytest.mark.parametrize(
     ("line", "layer"),
     [
-        ("slurmd: error: prolog.sh: line 7: dcgmi: command not found", "host"),
         ("slurmstepd: error: pyxis: Command not found: nvcc", "environment"),
-        ("slurmctld: error: the frobnicator is out of its mind", "host"),
         ("error: RuntimeError: ValueError: app_b in deploy_map names site-9", "job"),
         ("ERROR! the galaxy cannot be read (HTTP Code: 530, Message: none)", "network"),
     ],
@@ -111,10 +109,11 @@ def test_an_entry_that_stands_again_after_progress_was_not_overcome():
     assert _diagnose(f"{warned}{loaded}{raised}")[0].name == "no_kernel_for_the_gpu"
 
 
-def test_what_was_tried_again_in_vain_is_the_cause_of_what_ends_it():
-    tried = "ERROR failed, will retry: certificate verify failed\n"
-    (found, *_) = _diagnose(f"{tried}ERROR login failed: cannot connect to server\n")
-    assert (found.line, found.layer) == (1, "network")
+def test_what_was_tried_again_is_a_cause_only_where_something_failed():
+    tried = "WARNING will retry: certificate verify failed\n"
+    assert _diagnose(tried) == ()
+    (found,) = _diagnose(f"{tried}ERROR: step exited with exit code 1\n")
+    assert (found.line, found.layer, found.confidence) == (1, "network", "possible")
 
 
 def test_a_link_event_that_is_not_fatal_is_nobodys():

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import rekindle.host.payload
-from rekindle.host.payload import left_behind, packed, written
+from rekindle.host.payload import left_behind, packed, travelling, written
 
 JOBS = Path(__file__).parents[3] / "flare_jobs"
 
@@ -94,6 +94,15 @@ def test_what_is_linked_in_place_of_a_tracked_file_or_folder_stays(jobs, tmp_pat
 def test_without_git_all_regular_files_travel(jobs, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert _names(written(packed(jobs), tmp_path / "out")) == OWN
+
+
+def test_results_of_plays_that_began_in_a_jobs_folder_stay(jobs):
+    results = jobs / "mine" / "results" / "20261127T000000Z"
+    (results / "payload").mkdir(parents=True)
+    (results / "payload" / "rekindle.zip").touch()
+    assert "results/20261127T000000Z/payload/rekindle.zip" in travelling(jobs / "mine")
+    (results / "run.json").touch()
+    assert travelling(jobs / "mine") == ["data/x.csv", "inside", "job.py"]
 
 
 def test_of_the_package_the_same_travels(tmp_path, jobs, monkeypatch):

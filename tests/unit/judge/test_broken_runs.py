@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from lies import LIES as JOBS
+from one_cause import agree
 from recorded_edits import added, events, json_in, lines_in, put_lines, removed, replaced, result_of
 from test_example_lies import LIES as EXAMPLES
 from test_foreign import BROKEN as FOREIGN
@@ -306,6 +307,7 @@ def test_a_broken_run_is_no_pass(golden, tmp_path, job, case):
     assert verdict.verdict in ({"FAIL"} if state == FAILS else {"UNPROVEN", "FAIL"})
     assert verdict.remedy
     golden(verdict.cause)
+    agree(run)
 
 
 ELSEWHERE = {

@@ -6,10 +6,10 @@ import xml.etree.ElementTree as ET
 import msgspec
 from report_folders import FAIL, PASS, add_host, fill
 
-from rekindle.records import Finding
+from rekindle.records import Diagnosis, Finding, Moment
 from rekindle.report.answer import answer_text
 from rekindle.report.data import data
-from rekindle.report.findings import findings
+from rekindle.report.findings import diagnosis
 from rekindle.report.html import host_html, html
 from rekindle.report.junit import junit
 from rekindle.results.gather import gather
@@ -61,16 +61,23 @@ def test_the_page_lists_layer_root_cause_and_echoes(tmp_path):
     assert page.count("to confirm: <code>df -h</code>") == 1
 
 
-def test_what_is_in_doubt_is_no_root_cause():
-    lines = [msgspec.structs.replace(ROOT, layer=None, confirm=None, line=line) for line in (7, 3)]
-    shown = findings((*lines, ECHO))
-    assert "root cause is not known" in shown
-    assert "Root cause:" not in shown
-    assert (
-        shown.index("may be: A disk <full>. (job.log:7)") < shown.index("(job.log:3)") < shown.index("Echoes")
-    )
+MOMENT = Moment(
+    time="2026-11-21 02:00:00.000",
+    process="site-1",
+    says="KeyError: 'x'",
+    after="the log goes on for 3 s",
+    file="site-1/log.txt",
+    line=7,
+)
 
 
-def test_a_terminal_shows_the_root_first_and_the_echoes_last(golden):
+def test_a_terminal_shows_the_cause_first_and_the_timeline_last(golden):
     other = msgspec.structs.replace(ROOT, name="wrong_device", cause="A wrong device.")
-    golden(*findings((ROOT, other, ECHO)).splitlines())
+    golden(*diagnosis(Diagnosis(cause=ROOT, others=(other, ECHO), timeline=(MOMENT,))).splitlines())
+
+
+def test_without_a_cause_it_says_what_may_be_one_and_never_nothing(golden):
+    unknown, possible = Diagnosis(cause=None, timeline=(MOMENT,)), Diagnosis(cause=None, others=(ROOT,))
+    well = Diagnosis(cause=None, timeline=(MOMENT,), went_on=True)
+    echo = Diagnosis(cause=None, others=(ECHO,))
+    golden(*(diagnosis(one) for one in (unknown, possible, well, echo, Diagnosis(cause=None))))

@@ -241,6 +241,14 @@ def test_jobs_of_the_users_own(golden, monkeypatch, tmp_path):
     )
 
 
+def test_a_job_for_another_nvflare_is_told_so(golden, tmp_path):
+    job = tmp_path / "job.py"
+    job.write_text("from nvflare.app_common.hub.hub_executor import HubExecutor\nSimEnv(num_clients=2)\n")
+    values = {"rekindle_jobs": [str(job)]}
+    assert complaints(values) == []
+    golden(*complaints({**values, "rekindle_nvflare": "2.9.0"}))
+
+
 EXAMPLE = "examples/hello-numpy"
 
 

@@ -11,9 +11,11 @@ from rekindle.records.verdict import State
 _STATES: dict[str, State] = {"PASS": "holds", "FAIL": "fails", "UNPROVEN": "unknown"}
 
 
-@claim(needs=(AcceptanceEvent,))
+@claim(
+    holds="Every GPU was measured, computes right, and is as fast as its norm and its neighbours.",
+    needs=(AcceptanceEvent,),
+)
 def gpus_accepted(run: Run, options: Options) -> Result:
-    """Every GPU was measured, computes right, and is as fast as its norm and its neighbours."""
     try:
         verdict = judgement(run)
     except RecordError as error:

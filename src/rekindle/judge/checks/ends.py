@@ -18,11 +18,9 @@ _OF_TRAINER = re.compile(
 """A site's records on the trainer that it started: its output and its end."""
 
 
-@check("foreign")
+@check("foreign", holds="The server's log goes on to the end of the run.")
 def came_to_its_end(run: Run) -> Result:
-    """The server's log goes on to the end of the run.
-
-    Where it does not, the run may still go, hang, or have been stopped, which its files do not show,
+    """Where it does not, the run may still go, hang, or have been stopped, which its files do not show,
     unless its log shows that a trainer in its own process ended.
     """
     account = run.account

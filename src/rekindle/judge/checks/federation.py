@@ -74,9 +74,14 @@ def sites_stayed(run: Run) -> Iterator[Result]:
             yield fails(f"{message}, and the job needs {least} sites.")
 
 
-@check("federated", needs=(TaskEvent,), unless=_on_one_host)
+@check(
+    "federated",
+    holds="The server's log shows how long it waited for the slowest site in a round.",
+    needs=(TaskEvent,),
+    unless=_on_one_host,
+)
 def rounds_over_the_network(run: Run) -> Result:
-    """How long the server waited for the slowest site, and what crossed each site's network, a round."""
+    """It reports that, and what crossed each site's network."""
     return holds(f"{_waited(run)} {_crossed(run)}")
 
 

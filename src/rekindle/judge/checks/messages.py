@@ -16,12 +16,12 @@ _QUANTISED = (
 _TENSORS = r"(\d{1,9}) tensors, [^(]{1,80}\((\d{1,18}) bytes\)"
 
 
-@claim(needs=(FinalEvent, RoundEvent))
+@claim(
+    holds="Every site reported the size of its weights both ways in every round.",
+    needs=(FinalEvent, RoundEvent),
+)
 def bytes_exchanged(run: Run, options: Options) -> Result:
-    """Every site reported the size of its weights both ways in every round.
-
-    Option ``at_most_share``: of the complete model's bytes; adapters alone stay below it.
-    """
+    """Option ``at_most_share``: of the complete model's bytes; adapters alone stay below it."""
     model_bytes = run.final.event.model_bytes if run.final else None
     if not model_bytes:
         return unknown("job.py did not report the model's size.", run.final)
@@ -38,9 +38,10 @@ def bytes_exchanged(run: Run, options: Options) -> Result:
     return holds(message, lines[-1])
 
 
-@claim()
+@claim(
+    holds="The server's log shows each site's tensors produced and consumed as streamed blobs in every round."
+)
 def tensors_streamed(run: Run, options: Options) -> Result:
-    """The server's log shows each site's tensors produced and consumed as streamed blobs in every round."""
     rounds, sites = run.spec.job.rounds, [site.name for site in run.spec.sites]
     for site in sites:
         for done in ("produced blobs for", "consumed blobs from"):
@@ -57,9 +58,9 @@ def tensors_streamed(run: Run, options: Options) -> Result:
     return holds(message, streamed[-1])
 
 
-@claim()
+@claim(holds="The logs of server and sites show every message quantised, to the share that the job asks for.")
 def messages_quantised(run: Run, options: Options) -> Result:
-    """The logs of server and sites show every message quantised, to ``at_most_share`` of its size."""
+    """Option: ``at_most_share`` of its size."""
     rounds, bar = run.spec.job.rounds, float(options["at_most_share"])
     for name in run.members:
         lines = run.logs.find(name, _QUANTISED)
@@ -74,9 +75,10 @@ def messages_quantised(run: Run, options: Options) -> Result:
     return holds(f"Every message was quantised, from {before} MB to {after:.2f} MB.", lines[-1])
 
 
-@claim(needs=(SampleEvent,))
+@claim(
+    holds="The driver sampled the host memory of the server and of every site's client.", needs=(SampleEvent,)
+)
 def memory_recorded(run: Run, options: Options) -> Result:
-    """The driver sampled the host memory of the server and of every site's client."""
     peaks = host_memory_mib(run)
     missing = [name for name in run.members if not peaks.get(name)]
     if missing:

@@ -195,9 +195,12 @@ def _of_ranks(run: Run) -> Iterator[Result]:
         yield holds(f"The loss fell: {', '.join(falls)}.", run.of(RoundEvent)[-1])
 
 
-@claim(needs=(FinalEvent,))
+@claim(
+    holds="The final global model's metric reaches what the job asks for, on held-out data.",
+    needs=(FinalEvent,),
+)
 def metric_reached(run: Run, options: Options) -> Result:
-    """Options ``metric`` and ``at_least``: the final global model's metric on held-out data."""
+    """Options: ``metric`` and ``at_least``."""
     name, bar = str(options["metric"]), float(options["at_least"])
     value = run.final.event.metrics.get(name) if run.final else None
     if value is None:
@@ -205,9 +208,12 @@ def metric_reached(run: Run, options: Options) -> Result:
     return shown(value >= bar, f"Final {name} {value:.4f}; at least {bar:g} is required.", run.final)
 
 
-@claim(needs=(FinalEvent, RoundEvent))
+@claim(
+    holds="The final global model's metric fell to the share that the job asks for, on held-out data.",
+    needs=(FinalEvent, RoundEvent),
+)
 def metric_fell(run: Run, options: Options) -> Result:
-    """Options ``metric`` and ``to_share``: of its mean over the sites as they began, on held-out data."""
+    """Options: ``metric`` and ``to_share`` of its mean over the sites as they began."""
     name, share = str(options["metric"]), float(options["to_share"])
     value = run.final.event.metrics.get(name) if run.final else None
     lines = [line for site in run.spec.sites for line in run.ranks.rounds(site.name, 0)[:1]]

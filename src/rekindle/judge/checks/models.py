@@ -13,9 +13,10 @@ _WIDEST = 8
 """Bytes that one value of a saved model has at most."""
 
 
-@claim()
+@claim(
+    holds="The server saved a model that is finite, not all zeros, and not the one that the run began with."
+)
 def global_model_saved(run: Run, options: Options) -> Result:
-    """The server saved a model that is finite, not all zeros, and not the one that the run began with."""
     began, found = run.saved.loaded.get(""), []
     for name, file in sorted({**run.saved.files, **run.saved.left}.items()):
         line = run.saved.loaded.get(file)

@@ -33,9 +33,8 @@ _FLOWER_LOSS = re.compile(r"History \(loss, (\w{1,20})\):((?:\s{1,20}round \d{1,
 _FLOWER_POINT = re.compile(r"\(\d{1,9}, ([^()\s,]{1,30})\)|round \d{1,9}: (\S{1,30})")
 
 
-@claim()
+@claim(holds="Each announced site evaluated every model, and reported at least one finite metric of each.")
 def cross_validation_complete(run: Run, options: Options) -> Result:
-    """Each announced site evaluated every model, and reported at least one finite metric of each."""
     sites, (at, evaluations) = run.account.sites, _json(run.workspace, SERVER, "cross_val_results.json")
     if at is None or not sites:
         return unknown("No cross_val_results.json is there, or the sites are unknown.")
@@ -60,9 +59,10 @@ def cross_validation_complete(run: Run, options: Options) -> Result:
     return holds(f"{len(sites)} sites each evaluated {', '.join(models)}.", at)
 
 
-@claim()
+@claim(
+    holds="Every requested statistic is there for every announced site and for all together; counts add up."
+)
 def statistics_complete(run: Run, options: Options) -> Result:
-    """Every requested statistic is reported for every announced site and for all together; counts add up."""
     workspace, sites = run.workspace, run.account.sites
     asked = next((flow.arguments.get("statistic_configs") for flow in run.account.flows), None)
     paths = [component.get("args", {}).get("output_path") for component in announced.components(workspace)]
@@ -126,9 +126,8 @@ def _doubtful(features: dict[str, Any], sites: list[str]) -> Iterator[str]:
             yield f"{site} reports the figures of {twin}, to the last digit."
 
 
-@claim()
+@claim(holds="Every announced site has the same Kaplan-Meier curve, from 1 down and never up, or below 0.")
 def survival_curves_fall(run: Run, options: Options) -> Result:
-    """Every announced site has the same Kaplan-Meier curve, from 1 down and never up, or below 0."""
     sites, first = run.account.sites, None
     if not sites:
         return unknown("The expected sites are unknown.")
@@ -149,9 +148,10 @@ def survival_curves_fall(run: Run, options: Options) -> Result:
     return holds(f"{len(sites)} sites have one curve of {len(curve)} points, from 1 to {curve[-1]:.3g}.", at)
 
 
-@claim()
+@claim(
+    holds="Flower's server had a result of every announced site in each of its rounds, and its losses moved."
+)
 def flower_results_received(run: Run, options: Options) -> Result:
-    """Flower's server had a result of every announced site in each of its rounds, and its losses moved."""
     sites, member = run.account.sites, run.workspace.members.get(SERVER)
     name = _named(member, "superlink_log.txt")
     if member is None or name is None or not sites:

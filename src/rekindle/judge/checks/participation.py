@@ -9,12 +9,9 @@ from rekindle.judge.check import Options, Result, claim, fails, gravity, holds, 
 from rekindle.judge.run import Run
 
 
-@claim()
+@claim(holds="Every announced site returned each task that the workflows have for it, with something in it.")
 def every_site_took_part(run: Run, options: Options) -> Result:
-    """Every announced site returned each task that the workflows have for it, with something in it.
-
-    A workflow that samples its sites for each round may leave some out of all.
-    """
+    """A workflow that samples its sites for each round may leave some out of all."""
     account = run.account
     if not account.sites or not account.flows:
         return unknown("The expected sites and tasks are unknown.")
@@ -74,9 +71,8 @@ def _asked(flow: Workflow, kind: Flow) -> list[tuple[str, int | None]]:
     return [(name, wanted) for name, wanted in flow.tasks().items() if name not in kind.refusable]
 
 
-@claim()
+@claim(holds="Every workflow went on to its end, with every round that it announced.")
 def rounds_completed(run: Run, options: Options) -> Result:
-    """Every workflow went on to its end, with every round that it announced."""
     account, example = run.account, run.spec.job.example
     asked = example and (not example.folder or "{rounds}" in example.command)
     rounds = run.spec.job.rounds if asked else None

@@ -7,12 +7,9 @@ from rekindle.judge.check import Options, Result, claim, fails, holds
 from rekindle.judge.run import Run
 
 
-@claim()
+@claim(holds="Every site's metric reached the server in every round, which selected the best model by it.")
 def best_model_selected(run: Run, options: Options) -> Result:
-    """Every site's metric reached the server in every round, and the server selected the best model by it.
-
-    NVFlare leaves out the first round, whose global model nobody has trained yet.
-    """
+    """NVFlare leaves out the first round, whose global model nobody has trained yet."""
     rounds = run.spec.job.rounds - 1
     for site in run.spec.sites:
         metrics = run.logs.find("server", rf"validation metric \S+ from client {re.escape(site.name)}$")

@@ -24,9 +24,11 @@ _STEPS = {
 }
 
 
-@check("federated")
+@check(
+    "federated",
+    holds="The verdict names the commit of the example or code that ran, its mends, and its data.",
+)
 def runs_as_described(run: Run) -> Result:
-    """The verdict names the commit of the example or code that ran, its mends, and its data."""
     example = run.spec.job.example
     assert example is not None
     if example.folder:

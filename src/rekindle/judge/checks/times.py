@@ -29,11 +29,9 @@ _BEGUN = re.compile(r"Round (\d{1,9}) started\.")
 _Round = Line[RoundEvent]
 
 
-@claim(needs=(Ended, RoundEvent))
+@claim(holds="The run had the time for the work that it claims.", needs=(Ended, RoundEvent))
 def duration_plausible(run: Run, options: Options) -> Result:
-    """The run had the time for the work that it claims.
-
-    A rank's rounds follow each other within the run, each between the server's start of it and the site's
+    """A rank's rounds follow each other within the run, each between the server's start of it and the site's
     result.
     """
     assert run.ended is not None

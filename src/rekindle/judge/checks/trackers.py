@@ -14,11 +14,11 @@ _TRACKERS = ("tensorboard", "mlflow", "mlflow_client", "wandb")
 _LOSS = "loss"
 
 
-@claim()
+@claim(
+    holds="A tracker kept one run of every announced site, at the server or at its own, with finite values."
+)
 def tracked(run: Run, options: Options) -> Result:
-    """A tracker kept one run of every announced site, at the server or each at its own, with finite values.
-
-    Option ``tracker``: ``tensorboard``, ``mlflow``, ``mlflow_client`` or ``wandb``; those that the job's
+    """Option ``tracker``: ``tensorboard``, ``mlflow``, ``mlflow_client`` or ``wandb``; those that the job's
     ``--use_tracking`` names if it is left out. Losses that ranks record are those that it gives back.
     """
     named = options.get("tracker") or run.spec.job.arguments.get("use_tracking", ())

@@ -20,12 +20,12 @@ _SLOW = 0.4
 """Of the others' way by each reported step; sites with other data differ less."""
 
 
-@claim(needs=(DeviceEvent,))
+@claim(
+    holds="Every rank of every site reported the device that it was given, and a backend that goes with it.",
+    needs=(DeviceEvent,),
+)
 def every_rank_on_its_device(run: Run, options: Options) -> Result:
-    """Every rank of every site reported the device that it was given, and a backend that goes with it.
-
-    Options ``on_gpu`` and ``on_cpu`` list the backends; torch's ``nccl`` and ``gloo`` if they are left out.
-    """
+    """Options ``on_gpu`` and ``on_cpu`` list the backends; if left out torch's, ``nccl`` and ``gloo``."""
     on_gpu, on_cpu = options.get("on_gpu", ["nccl"]), options.get("on_cpu", ["gloo"])
     given = {
         (site.name, rank): site.gpus[rank] if rank < len(site.gpus) else None
@@ -51,9 +51,9 @@ def every_rank_on_its_device(run: Run, options: Options) -> Result:
     return holds(f"All {len(given)} ranks ran on what they were given ({where}).", lines[-1])
 
 
-@claim(needs=(DeviceEvent,))
+@claim(holds="The text that the job names stands in every site's log.", needs=(DeviceEvent,))
 def site_logs_show(run: Run, options: Options) -> Result:
-    """Option ``text`` stands in every site's log; applies where option ``backend`` is what ranks used."""
+    """Options: ``text``, and ``backend``; it applies where ranks used that."""
     backends = {line.event.backend for line in run.of(DeviceEvent)}
     if options["backend"] not in backends:
         return Result("not applicable", f"No rank used {options['backend']}.")
@@ -65,13 +65,15 @@ def site_logs_show(run: Run, options: Options) -> Result:
     return holds(f"Every site's log shows {text!r}.", lines[0])
 
 
-@claim(needs=(TaskEvent,))
+@claim(
+    holds="Every site's result of every training task is a model other than the one that it was sent.",
+    needs=(TaskEvent,),
+)
 def every_site_trained(run: Run, options: Options) -> Iterator[Result]:
-    """Every site's result of every training task is a model other than the one that it was sent.
+    """Where no result can be compared, as a gradient cannot with a model, each is a number other than 0.
 
-    Where no result can be compared, as a gradient cannot with a model, each is a number other than 0; so is
-    one of a first round that sent settings and no model, as scikit-learn's. A rank that records its rounds
-    trained in each of them.
+    So is one of a first round that sent settings and no model, as scikit-learn's. A rank that records its
+    rounds trained in each of them.
     """
     results = run.training.results
     moving = [line for line in results if line.event.round not in run.training.converged]

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a text reports: the catalogue's failures, exceptions, and lines that report an error."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from rekindle.flare.log import WENT_ON, logged
+from rekindle.records import Finding, Layer
+
+from . import exceptions
+from .ansible_results import failed_task, plain, rest, settled_hosts
+from .catalogue import Rank
+from .scan import SHORT, Found, around, known, one_line, search
+from .shapes import finder, needles, shape
+from .streams import TRAINER, stream
+from .subjects import Subject, subject
+from .texts import Text, ends
+
+_MATTERS = finder(needles("lines"))
+"""A line that may matter has one of these, in lower case."""
+_CUT, _QUOTED, _NEAR, _BEFORE = 4000, 200, 3, 200
+_LEVEL, _INFORMS, _BENIGN, _PROGRESS, _LASTS, _FAILS, _CONTEXT = map(
+    shape, ("level", "informs", "benign", "progress", "lasts", "fails", "context")
+)
+_GOES_ON = re.compile(
+    r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|status = |details = |hint: (?=An index URL)|\[?msg\]?:)\s*"
+)
+_LEAD = re.compile(
+    r"^(?:\[\s?\d?[\d:.,T/+ Z-]{4,40}\]\s?|\d[\d:.,T/+ Z-]{7,40}(?: - |: | )|"
+    r"[EWF]\d{4} [\d:.]{6,20} +\d+ |E: |ERROR\s?!?:? |error: |Error: )?"
+)
+_ASKED = re.compile(
+    r"srun: forcing|\*\*\* (?:STEP|JOB) |Force Terminated|Sending SIGTERM|closing signal|Terminating Step"
+)
+_KILLED = "A process was killed"
+_RETRIED = re.compile(r"(?i)\bre-?try")
+_RAISED = re.compile(
+    r"\b((?:[A-Za-z_]\w{0,40}\.){0,6}[A-Z]\w{2,40}(?:Error|Exception)): "
+    r"(?!(?:[a-z_]\w{0,40}\.)?[A-Z]\w{2,40}Error: )"
+)
+_RAISES = "Correct what raises it: the lines before it have the place."
+_READ = "Read this line and those around it."
+_BAR = re.compile(r".{0,200}?\b\d{1,12}/\d{1,12}(?= \[)")
+"""How far a progress bar is: at a crash it is often shown once more."""
+
+
+class Line(NamedTuple):
+    """One line of a text that may report an error, or that the work goes on."""
+
+    number: int
+    text: str
+    """Without prefixes, and cut; with the cause that it names."""
+    raw: str
+    through: int
+    """The last line of a message of several."""
+    level: bool
+    """Whether it is marked as an error."""
+    informs: bool
+    """Whether it is marked as no error."""
+    benign: bool
+    """Whether its own words are that it does not matter."""
+    progress: bool
+
+
+def reports(text: Text, installed: Mapping[str, str], failed: bool | None) -> list[Found]:
+    """Return what a text reports, in order.
+
+    Args:
+        text: of one file, or the part of it that one rank wrote.
+        installed: versions by package.
+        failed: whether its run is known to have failed, or (False) to have ended well; None: what the text
+            itself went on from is settled.
+    """
+    chains = list(exceptions.chains(text))
+    found = [*search(text, installed), *_exceptions(text, chains)]
+    inside = {line for one in found if not one.generic for line in range(one.first, one.through + 1)}
+    for chain in chains:
+        inside.update(range(text.line(chain[0].start), text.line(chain[-1].end) + 1))
+    raised = {text.content(one.finding.line or 1).strip() for one in found if one.finding.name == "exception"}
+    seen = list(_lines(text))
+    settled = settled_hosts(text)
+    for index, line in enumerate(seen):
+        if line.number not in inside and not any(one in line.text for one in raised):
+            found += _single(text, line, settled, seen[index + 1 : index + 2])
+    found = list(_without_followers(text, found))
+    if not failed:
+        found = (
+            [one._replace(settled=True) for one in found] if failed is False else _settled(text, found, seen)
+        )
+    return sorted((_placed(one, text) for one in found), key=lambda one: one.first)
+
+
+def _placed(found: Found, text: Text) -> Found:
+    """Return what was found in a part of a file, with its lines in that file."""
+    line = text.place(found.finding.line or 1)
+    return found._replace(finding=replace(found.finding, line=line))
+
+
+def _without_followers(text: Text, found: list[Found]) -> Iterator[Found]:
+    """Yield what was found; that processes were killed after all were asked to end is an echo."""
+    asked = next((text.line(match.start()) for match in _ASKED.finditer(text.body)), None)
+    for one in found:
+        killed = asked and one.first > asked and one.finding.cause.startswith(_KILLED)
+        yield one._replace(rank="echo") if killed else one
+
+
+def _settled(text: Text, found: list[Found], seen: list[Line]) -> list[Found]:
+    """Return what was found, each with whether the text went on from it.
+
+    Where a text ends with an error that is only an echo, it went on from nothing.
+    """
+    last: dict[str, int] = {}
+    for line in seen:
+        if line.progress:
+            last[stream(line.raw)] = line.number
+    whole = max(last.values(), default=0)
+
+    def went_on(one: Found) -> bool:
+        raw = text.raw_line(one.first)
+        by = stream(raw)
+        return one.last < (last.get(by, 0) if by else whole) and not (one.sure and _LASTS.search(raw))
+
+    if all(one.rank == "guess" and not one.sure for one in found):
+        return [one._replace(settled=True) for one in found]  # it tried again, and nobody says that it failed
+    standing = [one for one in found if not went_on(one)]
+    ranks = {one.rank for one in standing if not _INFORMS.search(text.raw_line(one.first))}
+    if ranks and not any(one.rank in ("cause", "symptom") for one in standing):
+        return found
+    return [one._replace(settled=one not in standing) for one in found]
+
+
+def _exceptions(text: Text, chains: list[tuple[exceptions.Raised, ...]]) -> Iterator[Found]:
+    """Yield the exceptions that no entry of the catalogue covers, each chain once."""
+    for chain in chains:
+        if "Exception ignored in" in text.body[max(0, chain[0].start - _BEFORE) : chain[0].start]:
+            continue
+        causes = [one for one in chain if not one.reports]
+        root = next(iter(causes), None)
+        if root is None or _is_known(root.text):
+            continue
+        about = subject(root.full_text)
+        layer = exceptions.layer(root.kind, root.full_text.partition(": ")[2], root.packages)
+        ours = about if about and about.row.layer == layer and not about.row.weak else None
+        last = chain[-1]
+        more = f", then {one_line(last.text, 120)}" if last is not root and not last.reports else ""
+        said = one_line(root.full_text if ours else root.text, 90 if more else _QUOTED)
+        raised = f"{said} at {root.place}{more}"
+        finding = Finding(
+            name="exception",
+            cause=f"{ours.row.meaning}: {raised}"
+            if ours and ours.row.meaning
+            else f"A process raised {raised}.",
+            layer=layer,
+            remedy=ours.row.remedy if ours else f"Correct what raises at {root.place}.",
+            confidence="likely",
+            file=text.file,
+            line=text.line(root.at),
+        )
+        rank: Rank = "symptom" if about and about.row.rank in ("symptom", "echo") else "cause"
+        first, through = text.line(chain[0].start), text.line(last.end)
+        yield Found(finding, rank, text.time(through), text.nearness, first, through, through)
+
+
+def _is_known(exception: str) -> bool:
+    """Whether an entry of the catalogue covers all of an exception, or that it only follows from others."""
+    entry = known(exception, {})
+    return entry is not None and (entry.rank == "echo" or (entry.rank == "cause" and not entry.generic))
+
+
+def _single(text: Text, line: Line, settled: set[str], following: list[Line]) -> Iterator[Found]:
+    """Yield what a line reports: an error by its mark, or by words of a failure that are known."""
+    message = plain(_CONTEXT.sub("", _LEAD.sub("", line.text))).strip()
+    ansible = failed_task(line.text)
+    if ansible:
+        host, result = ansible
+        if host in settled or any("...ignoring" in after.text for after in following):
+            return
+        message = f"Ansible on {host}: {result}"
+    about = subject(message)
+    strong = about is not None and not about.row.weak
+    level = line.level or bool(ansible)
+    layer, rank = _kind(line, about)
+    retried = line.benign and rank == "cause" and layer == "network" and _RETRIED.search(line.text)
+    if line.benign and not (retried or ansible):
+        return
+    if not level and (not (strong and _FAILS.search(message)) or (line.informs and not retried)):
+        return
+    if retried:
+        rank = "guess"
+    elif ansible and rank == "echo":
+        rank = "symptom"
+    focus = about.start if about else 0
+    raised = not strong and bool(_RAISED.match(message))
+    meaning = f"{about.row.meaning}: " if about and about.row.meaning and not raised else ""
+    finding = Finding(
+        name="exception" if raised else f"{layer.lower()}_error" if layer else "unknown_error",
+        cause=meaning + around(message, focus, SHORT - len(meaning)),
+        layer=layer,
+        remedy=_RAISES if raised else about.row.remedy if about and layer else _READ,
+        confidence="likely" if rank == "cause" and (strong or raised) else "possible",
+        file=text.file,
+        line=line.number,
+    )
+    time = text.time(line.number)
+    yield Found(
+        finding,
+        rank,
+        time,
+        text.nearness,
+        line.number,
+        line.through,
+        line.number,
+        weak=not strong,
+    )
+
+
+def _kind(line: Line, about: Subject | None) -> tuple[Layer | None, Rank]:
+    """Return layer and rank of a message by its subject, or by the exception that it quotes."""
+    raised = _RAISED.search(line.text)
+    if raised and not (about and not about.row.weak):
+        return exceptions.layer(raised[1], line.text[raised.end() :]), "cause"
+    if about is None:
+        return None, "symptom"
+    return about.row.layer, about.row.rank
+
+
+def _lines(text: Text) -> Iterator[Line]:
+    """Yield the lines of ``text`` that may matter, in order; of very many those of both ends.
+
+    What only goes on with a message is joined to it; a bar that was shown before is no progress.
+    """
+    seen = text.content if len(text.body) == len(text.raw) else text.raw_line
+
+    def wanted(number: int) -> bool:
+        return bool(_MATTERS.search(seen(number)[:_CUT].lower()) and text.content(number).strip())
+
+    last: Line | None = None
+    through = 0
+    bars: set[str] = set()
+    of_nvflare = logged(text.raw)
+    for number in ends(text.looked_at, wanted):
+        if last and number <= last.through:
+            continue
+        line = _line(text, number, of_nvflare)
+        goes_on = _GOES_ON.match(line.text)
+        near, through = number - through <= _NEAR, number
+        if last and goes_on and near:
+            more = f"{last.text.rstrip(':')}: {line.text[goes_on.end() :]}"
+            last = last._replace(text=more[:_CUT], level=True)
+            continue
+        if line.progress and (bar := _BAR.match(line.text)):
+            line = line._replace(progress=bar[0] not in bars)
+            bars.add(bar[0])
+        if last:
+            yield last
+        last = line
+    if last:
+        yield last
+
+
+def _line(text: Text, number: int, of_nvflare: bool) -> Line:
+    content = text.content(number)[:_CUT]
+    message = content.strip()
+    more = rest(text.body, text.start(number), text.start(number) + len(text.content(number)))
+    if more:
+        message += more
+    elif message.endswith(":"):
+        message = f"{message} {_next(text, number)}"
+    raw = text.raw_line(number)[:_CUT]
+    trainers = stream(raw) == TRAINER
+    printed = (raw if raw.endswith(content) and not trainers else content).strip()
+    level = bool(_LEVEL.search(printed) or _LEVEL.search(message))
+    progress = WENT_ON if of_nvflare and not trainers else _PROGRESS
+    return Line(
+        number=number,
+        text=message,
+        raw=raw,
+        through=number + more.count("\n"),
+        level=level,
+        informs=bool(_INFORMS.search(printed) or _INFORMS.search(message)),
+        benign=bool(_BENIGN.search(content)),
+        progress=not level and bool(progress.search(content)) and not _FAILS.search(content),
+    )
+
+
+def _next(text: Text, number: int) -> str:
+    """Return the next line that is not empty."""
+    end = text.start(number) + len(text.content(number))
+    return text.body[end : end + _CUT].lstrip().partition("\n")[0].rstrip()

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the processes of a workspace are to each other: who died, who ended early, and what only follows."""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from rekindle.flare.log import ENDED, GIVEN, RETURNED
+from rekindle.flare.processes import client_in
+from rekindle.flare.workspace import LOG, SERVER
+from rekindle.host import folders
+from rekindle.records import Finding
+
+from .scan import Found, one_line
+from .streams import TRAINER, stream
+from .texts import Text, seconds
+
+_OF_LAUNCHER = re.compile(r"_\w{1,60}: |start task run\(\)")
+"""What NVFlare itself logs under a trainer's logger."""
+_BLOCK = re.compile(r"^Process \d{1,8}: ", re.MULTILINE)
+_WAITS = "InProcessClientAPIExecutor.execute ("
+_RUNS = "TaskScriptRunner.run ("
+_NAMED, _SAID, _NEVER = 10, 160, "~"
+_FEDERATED, _FIRST_LINE = "Runner_process started.", 200
+"""First word of the log of a job's server in a federation."""
+_DIED = (
+    "Look at that machine's kernel log (dmesg) for the out-of-memory killer, and at who may end processes."
+)
+_OWES = "See whether its trainer still runs (ps, py-spy dump): it may hang, or have ended without a result."
+
+
+def member(text: Text) -> str:
+    """Return whose log of NVFlare's a text is: the server, a site; nothing of another file."""
+    path = Path(text.file)
+    return path.parent.name if path.name == LOG else ""
+
+
+def echoes(found: Iterable[Found]) -> Iterator[Found]:
+    """Yield what was found in one workspace; what the server reports after a site did is an echo.
+
+    What the catalogue knows of the server is one only of what says more.
+    """
+    found = list(found)
+    of_sites = [one for one in found if one.nearness == 0 and one.rank != "echo" and not one.settled]
+    guessed = min((one.time for one in of_sites), default=_NEVER)
+    known = min((one.time for one in of_sites if one.rank != "guess"), default=_NEVER)
+    for one in found:
+        after = known if one.sure else guessed
+        follows = one.nearness == 1 and one.time >= after and not (one.sure and one.rank == "cause")
+        yield one._replace(rank="echo") if follows else one
+
+
+def silent(logs: list[Text]) -> Iterator[Found]:
+    """Find the sites whose logs stop in a task: with the server's end, they died; else they owe a result."""
+    logs_of = {member(log): log for log in logs if member(log)}
+    server = logs_of.pop(SERVER, None)
+    if server is None:
+        return
+    over = bool(ENDED.search(server.raw))
+    for site, log in logs_of.items():
+        given = list(GIVEN.finditer(log.raw))
+        if not given or ENDED.search(log.raw) or RETURNED.search(log.raw, given[-1].end()):
+            continue
+        task, said = given[-1][1], _last_words(log, len(log.raw))
+        line = log.raw.rstrip().count("\n") + 1
+        place = (log.ends, log.nearness, line, line, line)
+        if over and log.ends < server.ends:
+            after = f"{seconds(log.ends, server.ends) or 0:.0f} s before the server's"
+            died = Finding(
+                name="site_died",
+                cause=f"{site}'s log stops in its task {task}, {after}: its process died.{said}",
+                layer="host",
+                remedy=_DIED,
+                confidence="likely",
+                file=log.file,
+                line=line,
+            )
+            yield Found(died, "symptom", *place, sure=True)
+        elif not over:
+            owes = Finding(
+                name="site_owes_a_result",
+                cause=f"{site} was given its task {task} and has not returned it.{said}",
+                layer="job",
+                remedy=_OWES,
+                confidence="possible",
+                file=log.file,
+                line=line,
+            )
+            yield Found(owes, "guess", *place, sure=True)
+
+
+def with_last_words(one: Found, log: Text) -> Found:
+    """Return what was found; a trainer's end without a word has the last that it printed."""
+    if one.rank != "guess" or not member(log):
+        return one
+    said = _last_words(log, sum(len(line) + 1 for line in log.raw.split("\n")[: one.first]))
+    return one._replace(finding=replace(one.finding, cause=f"{one.finding.cause}{said}"))
+
+
+def _last_words(log: Text, end: int) -> str:
+    """Return a sentence with the last line of a site's trainer before a place in its log."""
+    lines = log.raw[:end].rstrip("\n").split("\n")
+    printed = (line.split(" - ", 3)[-1].strip() for line in reversed(lines) if stream(line) == TRAINER)
+    said = next((one for one in printed if one and not _OF_LAUNCHER.match(one)), "")
+    return f" The last that its trainer printed: {one_line(said, _SAID)}" if said else ""
+
+
+def ended_scripts(logs: list[Text]) -> Found | None:
+    """Find a client that waits for a result and has no thread that runs the script."""
+    for log in logs:
+        waiting = _waiting(log.body) if _WAITS in log.body else {}
+        if not waiting:
+            continue
+        sites = list(dict.fromkeys(client_in(block) or "a site" for block in waiting.values()))[:_NAMED]
+        finding = Finding(
+            name="script_ended_in_client",
+            cause=f"The training script of {', '.join(sites)} ended before it sent the result of its task, "
+            "and NVFlare's client, in which it ran, waits for that without end.",
+            layer="job",
+            remedy="Let the script go on, with a result for each task, until flare.is_running() is false: it "
+            "returned early, called sys.exit, or raised what it printed to job.log alone.",
+            confidence="certain",
+            file=log.file,
+            line=log.line(next(iter(waiting))),
+        )
+        return Found(finding, "symptom", "", log.nearness, 1, 1, 1, sure=True)
+    return None
+
+
+def _waiting(stacks: str) -> dict[int, str]:
+    starts = [match.start() for match in _BLOCK.finditer(stacks)]
+    ends = [*starts[1:], len(stacks)]
+    blocks = {start: stacks[start:end] for start, end in zip(starts, ends, strict=False)}
+    return {start: block for start, block in blocks.items() if _WAITS in block and _RUNS not in block}
+
+
+def overwritten(logs: list[Text]) -> Found | None:
+    """Find a server's log that began after NVFlare's console: it is another run's."""
+    console = next((log for log in logs if log.file == folders.JOB_LOG), None)
+    server = next((log for log in logs if log.file.endswith(f"/{SERVER}/{LOG}")), None)
+    if console is None or server is None or not "" < console.begins < server.begins:
+        return None
+    if _FEDERATED in server.raw[:_FIRST_LINE]:  # its parent process logs before it
+        return None
+    finding = Finding(
+        name="two_runs_of_one_name",
+        cause="Another run of the same name emptied this run's workspace: "
+        f"the server's log begins at {server.begins}, the run's console at {console.begins}.",
+        layer="job",
+        remedy="Give each run a workspace or a name of its own.",
+        confidence="likely",
+        file=server.file,
+        line=1,
+    )
+    return Found(finding, "cause", "", server.nearness, 1, 1, 1, sure=True)

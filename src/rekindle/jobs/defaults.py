@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What job.yml of a user's own job may leave out: as the job's files say it, and where each comes from."""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from rekindle import locks
+from rekindle.flare.announced import FLOWS
+from rekindle.records import RecordError
+from rekindle.solver.catalogue import environments
+
+from . import requirements
+from .source import Found, Source, last_name, meta_in
+
+FILE = "job.yml"
+SCRIPTS = (".py", ".sh")
+ENDINGS = (".yml", ".yaml", ".json", ".conf", *SCRIPTS)
+"""Of files by which a user names a job of their own, instead of its folder."""
+SIMULATES = "rekindle.trainer.simulate"
+_SCRIPT, _SRC = "job.py", "src"
+_STARTS = ("SimEnv", "simulator_run", "SimulatorRunner")
+"""What starts NVFlare's simulator in a script."""
+_SITES, _ROUNDS, _LIMIT_S = 2, 2, 3600
+_SAID = "nothing in the job says it"
+_PACKAGES = {"PIL": "pillow", "google": "protobuf", "sklearn": "scikit-learn", "sksurv": "scikit-survival"}
+"""Packages in locks whose modules have another name."""
+_NEEDS = {
+    "nvflare.app_opt.flower": "flwr",
+    "nvflare.app_opt.he": "tenseal",
+    "nvflare.app_opt.lightning": "lightning",
+    "nvflare.app_opt.pt": "torch",
+    "nvflare.app_opt.tf": "tensorflow",
+    "nvflare.app_opt.tracking.mlflow": "mlflow",
+    "nvflare.app_opt.tracking.tb": "tensorboard",
+    "nvflare.app_opt.tracking.wandb": "wandb",
+    "nvflare.app_opt.xgboost": "xgboost",
+    "nvflare.client.lightning": "lightning",
+    "torch.utils.tensorboard": "tensorboard",
+}
+"""Packages that modules import beside their own."""
+_TRAINS = re.compile(r"FedAvg|FedOpt|Scaffold|ScatterAndGather|Cyclic|[Ss]warm|ModelController|FedBuff")
+_STATISTICS = frozenset({"FedStatsRecipe", "StatisticsController", "StatsJob"})
+_MATRIX = frozenset({"CrossSiteModelEval", "CrossSiteEval", "GlobalModelEval"})
+_EVALUATES = frozenset({"FedEvalRecipe", "NumpyCrossSiteEvalRecipe", "add_cross_site_evaluation"})
+_WRITES_MATRIX = "ValidationJsonGenerator"
+_WITHOUT_MODEL = re.compile(r"(?:DhPSI|Flower|XGB)\w*(?:Recipe|Controller|Job)|KM|KM_HE")
+
+
+class Default(NamedTuple):
+    """What a field is that job.yml leaves out."""
+
+    value: Any
+    because: str
+    """A clause: where it comes from."""
+    read: bool = True
+    """Whether the job's own files say it; else it is assumed."""
+
+
+def folder_of(path: Path) -> Path:
+    """Return the folder of the code of a user's job, which is named by it or by a file in it."""
+    return path.parent if path.suffix in ENDINGS else path
+
+
+def file_of(path: Path) -> Path:
+    """Return where the job.yml of that job is, or would be."""
+    return path if path.suffix in {".yml", ".yaml"} else folder_of(path) / FILE
+
+
+def source_of(path: Path, given: Mapping[str, Any]) -> Source:
+    """Return the files of the job that ``path`` names, by the command that its job.yml has, if any.
+
+    Raises:
+        RecordError: nothing shows what is to be run.
+    """
+    folder, own = folder_of(path), _table(given, "example").get("command")
+    files = Source(folder, "").files
+    if isinstance(own, list) and own:
+        return Source(folder, _entry([str(word) for word in own], files))
+    if path.suffix in SCRIPTS:
+        return Source(folder, path.name)
+    if _SCRIPT in files:
+        return Source(folder, _SCRIPT)
+    if meta_in(folder):
+        return Source(folder, "")
+    scripts = [name for name in files if "/" not in name and name.endswith(".py")]
+    starts = [name for name in scripts if any(word in Source(folder, "").text(name) for word in _STARTS)]
+    if len(starts) == 1:
+        return Source(folder, starts[0])
+    inside = sorted({(folder / name).parent for name in files if name.endswith("/meta.json")})
+    ways = [folder / name for name in starts] or inside or [folder / "train.py"]
+    found = (
+        f"{len(starts)} scripts that start NVFlare's simulator"
+        if starts
+        else f"no {_SCRIPT} and no meta.json"
+    )
+    raise RecordError(
+        f"{folder} has {found}.", f"name what runs the job, as {' or '.join(map(str, ways[:3]))}."
+    )
+
+
+def defaults(source: Source, given: Mapping[str, Any]) -> dict[str, Default]:
+    """Return a value for each field of a job that ``given``, of its job.yml, lacks.
+
+    Raises:
+        RequirementsError: the file of packages beside its code cannot be read.
+    """
+    example = _table(given, "example")
+    names = {*_names(source)}
+    sites, rounds = _sites(source), _rounds(source)
+    script = source.folder / (source.entry or FILE)
+    found = {
+        "schema": Default("rekindle/job/1", "the only one"),
+        "name": Default(_name(source), "the folder's name"),
+        "summary": _summary(source),
+        "sites": _default(sites, _SITES),
+        "ranks_per_site": _ranks(source),
+        "rounds": _default(rounds, _ROUNDS),
+        "when_short_of_gpus": Default("share", "sites share GPUs if there are too few"),
+        "limit_s": Default(_LIMIT_S, "an hour; nothing in the job says how long it takes", read=False),
+        "proof": _proof(source, names, rounds),
+    }
+    if not (given.get("container") or example.get("container")):
+        path, packages = requirements.beside([script.parent, source.folder])
+        if path:
+            found["requirements"] = Default(list(packages), path.name)
+    own = {} if "command" in example else {"command": _command(source, sites, rounds)}
+    if (path_ := _path(source)) and "PYTHONPATH" not in _table(example, "environ"):
+        environ = {**_table(example, "environ"), "PYTHONPATH": path_.value}
+        own["environ"] = path_._replace(value=environ)
+    if own and not isinstance(given.get("example", {}), str):
+        because = "; ".join(one.because for one in own.values())
+        merged = {**example, **{name: one.value for name, one in own.items()}}
+        found["example"] = Default(merged, because)
+    listed = given.get("requirements", found["requirements"].value if "requirements" in found else [])
+    found["environment"] = _environment(source, listed if isinstance(listed, list) else [])
+    return {name: one for name, one in found.items() if name not in given or name == "example"}
+
+
+def _table(given: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return given[name] if isinstance(given.get(name), dict) else {}
+
+
+def _default(found: Found | None, otherwise: int) -> Default:
+    if found is None or found.value is None:
+        because = f"{found.option} has no default in {found.at}" if found else _SAID
+        return Default(otherwise, because, read=bool(found))
+    because = f"{found.at}, the default of {found.option}" if found.option else found.at
+    return Default(found.value, because)
+
+
+def _entry(command: list[str], files: tuple[str, ...]) -> str:
+    """Return which of the job's files a command runs; empty if it is none."""
+    first = command[1:2] if command[0] == "-m" else command[:1]
+    module = "".join(first).replace(".", "/") if command[0] == "-m" else ""
+    ways = [f"{part}{module}{end}" for part in ("", f"{_SRC}/") for end in (".py", "/__main__.py")]
+    return next((name for name in (ways if module else first) if name in files), "")
+
+
+def _name(source: Source) -> str:
+    script = "" if source.entry in {"", _SCRIPT} else f"_{Path(source.entry).stem}"
+    slug = re.sub(r"[^a-z0-9_-]+", "_", f"{source.folder.name}{script}".lower()).strip("_-")
+    return slug if slug[:1].isalpha() else f"job_{slug}"
+
+
+def _summary(source: Source) -> Default:
+    trees = (script.tree for script in source.scripts if script.name == source.entry)
+    lines = [line for tree in trees for line in (ast.get_docstring(tree) or "").splitlines() if line.strip()]
+    if lines:
+        return Default(lines[0].strip()[:200], f"the first line of {source.entry}")
+    return Default(f"{source.entry or source.folder.name}, as it is", "its name")
+
+
+def _command(source: Source, sites: Found | None, rounds: Found | None) -> Default:
+    """Return how the job is run: sizes are passed where its script has options for them."""
+    if not source.entry:
+        named = any(one.sites for one in source.configurations)
+        words = ["-m", SIMULATES, "-t", "{sites}", *(() if named else ("-n", "{sites}"))]
+        return Default(words, "NVFlare's simulator runs the folder")
+    words = [source.entry]
+    for found, word in ((sites, "{sites}"), (rounds, "{rounds}")):
+        if found and found.option and not isinstance(found.value, (list, tuple, str)):
+            words += [found.option, word]
+    return Default(
+        words, f"{source.entry} is run with Python" if source.entry.endswith(".py") else source.entry
+    )
+
+
+def _path(source: Source) -> Default | None:
+    """Return what the job's modules are imported from."""
+    if any(name.startswith(f"{_SRC}/") and name.endswith(".py") for name in source.files):
+        return Default(_SRC, f"{_SRC}/ is imported from")
+    if "pyproject.toml" in source.files:
+        return Default(".", "pyproject.toml has its packages imported from here")
+    return None
+
+
+def _sites(source: Source) -> Found | None:
+    return next(_counted(source), None)
+
+
+def _counted(source: Source) -> Iterator[Found]:
+    """Yield what says how many sites there are, what starts them first."""
+    for keyword in ("clients", "num_clients", "n_clients"):
+        for found in source.given(keyword, _STARTS):
+            value = found.value.split(",") if isinstance(found.value, str) else found.value
+            if isinstance(value, (list, tuple)) and value:
+                yield found._replace(value=len(value), option="")
+            elif _counts(value):
+                yield found
+    if match := re.search(r"\bsimulator\b.*?\s-n[ =]*(\d+)", source.words, re.DOTALL):
+        yield Found(int(match[1]), source.entry)
+    for keyword in ("n_clients", "num_clients"):
+        yield from (found for found in source.given(keyword) if _counts(found.value))
+    yield from (Found(len(one.sites), one.name) for one in source.configurations if one.sites)
+    named = {*re.findall(r"\bsite-\d+\b", source.words)}
+    if len(named) > 1:
+        yield Found(len(named), source.entry)
+    yield from (found for found in source.given("min_clients") if _counts(found.value))
+    configured = [
+        Found(count, one.name) for one in source.configurations if (count := one.most("min_clients"))
+    ]
+    yield from sorted(configured, key=lambda found: -found.value)
+
+
+def _counts(value: object) -> bool:
+    return value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0)
+
+
+def _rounds(source: Source) -> Found | None:
+    """Return the rounds of its workflows; None if they cannot be read, or differ."""
+    found = [one for one in source.given("num_rounds") if _counts(one.value)]
+    found += [Found(count, one.name) for one in source.configurations if (count := one.most("num_rounds"))]
+    return found[0] if len({one.value for one in found}) == 1 else None
+
+
+def _ranks(source: Source) -> Default:
+    texts = [(one.name, one.text) for one in source.scripts]
+    texts += [(one.name, one.text) for one in source.configurations]
+    for name, text in [(source.entry, source.words), *texts]:
+        if match := re.search(r"--nproc[-_]per[-_]node[ =]+(\d+)", text):
+            return Default(int(match[1]), f"--nproc_per_node in {name}")
+    return Default(1, "one process at each site")
+
+
+def _names(source: Source) -> Iterator[str]:
+    """Yield the name of each class or function that its files import from NVFlare, call or configure."""
+    for one in source.imports:
+        yield one.name
+    for script in source.scripts:
+        for node in ast.walk(script.tree):
+            if isinstance(node, ast.ClassDef):
+                yield from map(last_name, node.bases)
+    yield from (call.name for call in source.calls)
+    for configuration in source.configurations:
+        yield from (path.rpartition(".")[2] for path in configuration.classes)
+
+
+def _proof(source: Source, names: set[str], rounds: Found | None) -> Default:
+    """Return what has to be shown of a job with these workflows."""
+    others = {name for name in names if _WITHOUT_MODEL.fullmatch(name)} | (names & (_STATISTICS | _EVALUATES))
+    trains = {name for name in names - others if _TRAINS.search(name) or name.endswith("Recipe")}
+    trains |= {name for name in names & FLOWS.keys() if FLOWS[name].trains} - others
+    statistics, evaluates = names & _STATISTICS, names & (_MATRIX | _EVALUATES)
+    if names & _MATRIX and not names & _EVALUATES and source.configurations:
+        evaluates = evaluates if _WRITES_MATRIX in names else set()
+    claims = ["every_site_took_part"]
+    if trains or (rounds and not others):
+        claims = ["every_site_trained", *claims, "rounds_completed", "global_model_saved"]
+    elif statistics or evaluates:
+        claims.append("rounds_completed")
+    claims += ["statistics_complete"] if statistics else []
+    claims += ["cross_validation_complete"] if evaluates else []
+    parts = {"it trains": trains, "it makes statistics": statistics, "it evaluates": evaluates}
+    because = ", and ".join(f"{what} ({min(seen)})" for what, seen in parts.items() if seen)
+    return Default([{"claim": claim} for claim in claims], because or "no workflow of NVFlare's trains in it")
+
+
+def _environment(source: Source, listed: list[Any]) -> Default:
+    """Return the smallest environment whose lock has most of what the job imports."""
+    modules = {one.module for one in source.imports}
+    modules |= {one.module + "." + one.name for one in source.imports if one.name}
+    modules |= {path for one in source.configurations for path in one.classes if path.startswith("nvflare.")}
+    wanted = {needed for prefix, needed in _NEEDS.items() for module in modules if _below(module, prefix)}
+    roots = {module.partition(".")[0] for module in modules} - {*sys.stdlib_module_names}
+    wanted |= {str(canonicalize_name(_PACKAGES.get(root, root))) for root in roots}
+    if any(
+        found.value == "tensorboard" for found in source.given("tracking_type", ["add_experiment_tracking"])
+    ):
+        wanted.add("tensorboard")
+    known = {name: locks.packages(name) for name in environments()}
+    chosen = min(known, key=lambda name: (len(wanted - known[name]), len(known[name])))
+    optional = {one.module.partition(".")[0] for one in source.imports if one.optional}
+    lacks = wanted - known[chosen] - {_requirement(text) for text in listed}
+    lacks -= {str(canonicalize_name(_PACKAGES.get(root, root))) for root in optional}
+    because = f"its imports: {', '.join(sorted(wanted & known[chosen] - {'nvflare'})) or 'nvflare alone'}"
+    lacking = f"; {', '.join(sorted(lacks))} would have to be in requirements" if lacks else ""
+    return Default(chosen, because + lacking)
+
+
+def _below(module: str, prefix: str) -> bool:
+    return module == prefix or module.startswith(f"{prefix}.")
+
+
+def _requirement(text: object) -> str:
+    try:
+        return str(canonicalize_name(Requirement(str(text)).name))
+    except ValueError:
+        return ""

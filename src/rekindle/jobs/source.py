@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the files of a job say without being run: scripts by their syntax, configurations by their words."""
+
+import ast
+import json
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+import yaml
+
+from rekindle.host import payload
+
+_LARGEST = 1_000_000
+"""Bytes of a file that is read."""
+_DEEPEST = 8
+"""Names that lead to each other."""
+_CONFIGURATION = re.compile(r"(?:^|/)(?:config_\w+|meta)\.(?:json|conf|ya?ml)\Z")
+_SERVER = re.compile(r"config_fed_server\.(?:json|conf|ya?ml)\Z")
+_META = re.compile(r"meta\.(?:json|conf|ya?ml)\Z")
+_PAIR = re.compile(r"""["']?(\w+)["']?\s*[:=]\s*["']?([^\s"',}\]\[{]+|\$?\{\w+\})""")
+"""A key with its plain value, alike in JSON, HOCON and flow YAML."""
+_COMMENT = re.compile(r"(?m)(?:^|\s)(?:#|//).*$")
+
+
+class Found(NamedTuple):
+    """A value, and where it stands."""
+
+    value: Any
+    at: str
+    """``job.py:12``, or the name of a configuration."""
+    option: str = ""
+    """The option of the script whose default it is."""
+
+
+class Imported(NamedTuple):
+    """A module that a script imports, or a name of it."""
+
+    module: str
+    name: str
+    at: str
+    optional: bool
+    """Whether the script goes on without it."""
+
+
+class Called(NamedTuple):
+    """A call in a script."""
+
+    name: str
+    keywords: dict[str, ast.expr]
+    at: str
+    script: "Script"
+
+
+@dataclass(frozen=True)
+class Script:
+    """A file of Python."""
+
+    name: str
+    text: str
+    tree: ast.Module
+
+    def at(self, node: ast.AST) -> str:
+        """Return where ``node`` stands."""
+        return f"{self.name}:{getattr(node, 'lineno', 1)}"
+
+    @cached_property
+    def calls(self) -> list[Called]:
+        """Every call of a function by its name, in the order of their lines."""
+        calls = [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)]
+        calls.sort(key=lambda call: (call.lineno, call.col_offset))
+        return [
+            Called(
+                last_name(call.func),
+                {word.arg: word.value for word in call.keywords if word.arg},
+                self.at(call),
+                self,
+            )
+            for call in calls
+        ]
+
+    @cached_property
+    def imports(self) -> list[Imported]:
+        """Every import of a module from elsewhere."""
+        optional = {
+            id(node)
+            for tried in ast.walk(self.tree)
+            if isinstance(tried, ast.Try) and tried.handlers
+            for part in tried.body
+            for node in ast.walk(part)
+        }
+        found = []
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                found += [
+                    Imported(alias.name, "", self.at(node), id(node) in optional) for alias in node.names
+                ]
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found += [
+                    Imported(node.module, alias.name, self.at(node), id(node) in optional)
+                    for alias in node.names
+                ]
+        return found
+
+    def assigned(self, name: str) -> ast.expr | None:
+        """Return what ``name`` is, where that is written once: by an assignment, or a parameter's default."""
+        found: list[ast.expr] = []
+        for node in ast.walk(self.tree):
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
+            if isinstance(node, (ast.Assign, ast.AnnAssign)):
+                found += [node.value] if node.value and name in map(last_name, targets) else []
+            elif isinstance(node, ast.arguments):
+                parameters = [*node.posonlyargs, *node.args]
+                pairs = zip(reversed(parameters), reversed(node.defaults), strict=False)
+                keyed = zip(node.kwonlyargs, node.kw_defaults, strict=True)
+                found += [value for one, value in (*pairs, *keyed) if one.arg == name and value]
+        return found[0] if len(found) == 1 else None
+
+    def option(self, name: str) -> tuple[str, ast.expr | None] | None:
+        """Return the option that argparse keeps as ``name``, with its default."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Call) and last_name(node.func) == "add_argument":
+                words = {word.arg: word.value for word in node.keywords}
+                flags = [flag.value for flag in node.args if isinstance(flag, ast.Constant)]
+                named = [str(flag) for flag in flags if str(flag).startswith("--")]
+                dest = words.get("dest")
+                kept = dest.value if isinstance(dest, ast.Constant) else None
+                if named and name == (kept or named[0].lstrip("-").replace("-", "_")):
+                    return named[0], words.get("default")
+        return None
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A file of a job's configuration for NVFlare."""
+
+    name: str
+    text: str
+
+    @cached_property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Each key with its plain value, in their order; a value that names another key is that one's."""
+        found = _PAIR.findall(self.text)
+        named = dict(found)
+        return [
+            (key, named.get(value.strip("${}"), value) if "{" in value else value) for key, value in found
+        ]
+
+    @property
+    def classes(self) -> list[str]:
+        """The classes of its workflows, components and executors, as paths or names."""
+        return [value for key, value in self.pairs if key in {"path", "name", "class_path"}]
+
+    @property
+    def sites(self) -> list[str]:
+        """The sites that a meta.json deploys to by name."""
+        deployed = self.text.partition("deploy_map")[2].partition("}")[0]
+        names = re.findall(r"[\w@.-]+", " ".join(re.findall(r"\[([^\]]*)\]", deployed)))
+        return [name for name in dict.fromkeys(names) if name != "server" and not name.startswith("@")]
+
+    def most(self, key: str) -> int | None:
+        """Return the largest number of that ``key``."""
+        return max(
+            (int(value) for name, value in self.pairs if name == key and value.isdecimal()), default=None
+        )
+
+
+@dataclass(frozen=True)
+class Source:
+    """The files of a job that travel."""
+
+    folder: Path
+    entry: str
+    """What is run: the name of a script; empty for a folder that NVFlare's simulator runs."""
+
+    @cached_property
+    def files(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(payload.travelling(self.folder))
+
+    @cached_property
+    def scripts(self) -> list[Script]:
+        """Its scripts of Python that are run, and what they and its configurations name, in that order."""
+        rest = [name for name in self.files if name.endswith(".py")]
+        texts = [self.entry, *(configuration.text for configuration in self.configurations)]
+        texts += [self.text(self.entry)] if self.entry else []
+        found = []
+        for text in texts:  # which grows
+            words = {*re.findall(r"\w+", text)}
+            named = [name for name in rest if _stem(name) in words]
+            rest = [name for name in rest if name not in named]
+            scripts = [script for name in named if (script := self._parsed(name))]
+            found += scripts
+            texts += [script.text for script in scripts]
+        return sorted(found, key=lambda script: script.name != self.entry)
+
+    @cached_property
+    def configurations(self) -> list[Configuration]:
+        """The configurations of the first job in it for NVFlare, or of the one that its script names."""
+        names = [name for name in self.files if _CONFIGURATION.search(name)]
+        servers = [name for name in names if _SERVER.search(name)]
+        said = self.words
+        folders = [_job_of(name, names) for name in servers]
+        chosen = next(
+            (folder for folder in folders if folder and folder in said), folders[0] if folders else ""
+        )
+        kept = [name for name in names if not chosen or name.startswith(f"{chosen}/")] if folders else []
+        return [Configuration(name, _plain(name, text)) for name in kept if (text := self.text(name))]
+
+    @property
+    def words(self) -> str:
+        """What its scripts write on command lines, of Python or a shell, with blanks in place of quotes."""
+        own = self.text(self.entry) if self.entry else ""
+        return re.sub(r"[\"']", "", re.sub(r"[\"']\s*,\s*[\"']?", " ", own))
+
+    @property
+    def calls(self) -> Iterator[Called]:
+        """Every call, those of the script that is run before the others'."""
+        return (call for script in self.scripts for call in script.calls)
+
+    @property
+    def imports(self) -> Iterator[Imported]:
+        """Every import of what does not lie in the job itself."""
+        own = {PurePosixPath(name).stem for name in self.files if name.endswith(".py")}
+        own |= {
+            part for name in self.files if name.endswith(".py") for part in PurePosixPath(name).parts[:-1]
+        }
+        for script in self.scripts:
+            yield from (one for one in script.imports if one.module.partition(".")[0] not in own)
+
+    def text(self, name: str) -> str:
+        """Return a file's text; nothing for one that is large or no text."""
+        path = self.folder / name
+        try:
+            return path.read_text(encoding="utf-8-sig") if path.stat().st_size <= _LARGEST else ""
+        except (OSError, ValueError):
+            return ""
+
+    def value(self, node: ast.expr | None, script: Script, depth: int = _DEEPEST) -> Found | None:
+        """Return what an expression is, if it is literal or an option's default; None if only a run shows it.
+
+        Of an option without a default the value is None.
+        """
+        if node is None or not depth:
+            return None
+        found: Found | None = None
+        if isinstance(node, ast.Call) and last_name(node.func) in {"int", "len"} and len(node.args) == 1:
+            found = self.value(node.args[0], script, depth - 1)
+            if found and last_name(node.func) == "len" and isinstance(found.value, (list, tuple)):
+                found = found._replace(value=len(found.value), option="")
+        elif isinstance(node, ast.Attribute) and (option := script.option(node.attr)):
+            found = self.value(option[1], script, depth - 1) or Found(None, script.at(node))
+            found = found._replace(option=option[0])
+        elif isinstance(node, (ast.Name, ast.Attribute)):
+            scripts = (script, *(one for one in self.scripts if one is not script))
+            written = ((one, one.assigned(last_name(node))) for one in scripts)
+            one, assigned = next(((one, value) for one, value in written if value), (script, None))
+            found = self.value(assigned, one, depth - 1)
+        else:
+            with suppress(ValueError, TypeError, SyntaxError, RecursionError):
+                found = Found(ast.literal_eval(node), script.at(node))
+        return found
+
+    def given(self, keyword: str, callees: Iterable[str] = ()) -> list[Found]:
+        """Return each value that calls give to ``keyword``; of ``callees`` alone, if there are any."""
+        named = frozenset(callees)
+        calls = (
+            call for call in self.calls if keyword in call.keywords and (not named or call.name in named)
+        )
+        return [found for call in calls if (found := self.value(call.keywords[keyword], call.script))]
+
+    def _parsed(self, name: str) -> Script | None:
+        text = self.text(name)
+        try:
+            return Script(name, text, ast.parse(text))
+        except (SyntaxError, ValueError, RecursionError):
+            return None
+
+
+def meta_in(folder: Path) -> bool:
+    """Whether a folder is a job for NVFlare, or one of its apps."""
+    names = (path.name for part in (folder, folder / "config") if part.is_dir() for path in part.iterdir())
+    return any(_META.match(name) or _SERVER.match(name) for name in names)
+
+
+def _stem(name: str) -> str:
+    """Return what others call a file of Python: its name, or its package's."""
+    path = PurePosixPath(name)
+    return path.parent.name if path.stem == "__init__" else path.stem
+
+
+def last_name(node: ast.AST | None) -> str:
+    """Return the name that an expression ends with; nothing for one that is no name."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _job_of(server: str, names: Iterable[str]) -> str:
+    """Return the folder of the job that has this configuration; empty if that is the whole folder."""
+    parents = [parent.as_posix() for parent in PurePosixPath(server).parents]
+    metas = {PurePosixPath(name).parent.as_posix() for name in names if _META.search(name)}
+    folder = next((parent for parent in parents if parent in metas), parents[1])
+    return "" if folder == "." else folder
+
+
+def _plain(name: str, text: str) -> str:
+    """Return a configuration without comments, and YAML's as JSON."""
+    if name.endswith((".yml", ".yaml")):
+        try:
+            return json.dumps(yaml.safe_load(text), default=str)
+        except (yaml.YAMLError, ValueError):
+            return ""
+    return text if name.endswith(".json") else _COMMENT.sub("", text)

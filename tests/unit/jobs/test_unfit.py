@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What in a job's files cannot work is told before anything starts: where it runs, and for which NVFlare."""
+
+import pytest
+from plays import REPOSITORY
+
+from rekindle.jobs import of_another_release, read_own
+from rekindle.records import RecordError
+
+JOBS = REPOSITORY / "flare_jobs"
+OLD = """
+from nvflare.app_opt.pt.recipes.fedavg import FedAvgRecipe
+try:
+    from nvflare.app_common.executors.launcher_executor import LauncherExecutor
+except ImportError:
+    LauncherExecutor = None
+recipe = FedAvgRecipe(initial_model=Net(), num_rounds=2, min_clients=2)
+""".strip()
+EXECUTOR = '{"executor": {"path": "nvflare.app_common.executors.launcher_executor.LauncherExecutor"}}'
+
+
+@pytest.fixture
+def job(tmp_path):
+    def written(text):
+        (tmp_path / "job.py").write_text(text)
+        return read_own(JOBS, tmp_path)
+
+    return written
+
+
+def test_a_job_that_starts_a_federation_elsewhere_is_refused(golden, job):
+    texts = []
+    for call in ("PocEnv(num_clients=3)", "ProdEnv(startup_kit_location='x')"):
+        with pytest.raises(RecordError) as error:
+            job(f"from nvflare.recipe import {call.partition('(')[0]}\n\nrecipe.execute({call})\n")
+        texts.append(str(error.value))
+    golden(*texts)
+
+
+def test_one_that_can_also_be_simulated_is_not(job):
+    assert job("env = PocEnv() if args.poc else SimEnv(num_clients=2)").job.sites == 2
+
+
+def test_what_a_release_lacks_is_named_with_its_line(golden, job, tmp_path):
+    own = job(OLD)
+    golden(*(str(one) for one in of_another_release(own.source, "2.9.0")))
+    assert list(of_another_release(own.source, "2.7.1")) == []
+    for part in ("server", "client"):
+        (tmp_path / "app" / "config").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "app" / "config" / f"config_fed_{part}.json").write_text(EXECUTOR)
+    (tmp_path / "job.py").unlink()
+    (tmp_path / "meta.json").write_text('{"deploy_map": {"app": ["@ALL"]}}')
+    found = [str(one) for one in of_another_release(read_own(JOBS, tmp_path).source, "2.9.0")]
+    assert found[0].startswith(
+        "app/config/config_fed_client.json: This job is for an NVFlare older than 2.9.0"
+    )
