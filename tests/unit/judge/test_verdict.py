@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from recorded_edits import edit, json_in, result_of
+from recorded_edits import edit, events, json_in, result_of
 
-from rekindle.judge import judge, known
+from rekindle.judge import CHECKS, judge, known
+from rekindle.judge.opener import open_run
 from rekindle.records import RecordError
 
 RUNS = Path(__file__).parents[2] / "recordings" / "runs"
@@ -52,6 +53,18 @@ def test_a_loss_that_has_converged_may_rise_again_and_may_be_zero(clean_run, los
         edit(path, r'("round": 2\b.*"losses": )\[[^]]*\]', rf"\1{losses}")
     verdict = judge(clean_run)
     assert (verdict.verdict, verdict.cause) == ("PASS", None)
+
+
+@pytest.mark.parametrize(("rounds", "state"), [(1, "holds"), (3, "unknown")])
+def test_one_loss_has_nothing_to_fall_from_but_each_round_has_one(clean_run, rounds, state):
+    def early(event):
+        if event["event"] == "round":
+            event = event | {"losses": [0.5] if event["round"] == 0 else []}
+        return event if event.get("round", 0) < rounds else None
+
+    for path in (clean_run / "evidence").glob("site-*.rank-*.jsonl"):
+        events(path, early)
+    assert CHECKS["loss_falls"].result(open_run(clean_run)).state == state
 
 
 def test_a_claim_that_fails_outranks_an_unknown_one(clean_run):

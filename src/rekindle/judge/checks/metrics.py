@@ -185,9 +185,9 @@ def _of_ranks(run: Run) -> Iterator[Result]:
             continue
         if len(losses) < len(reported):
             yield fails(f"{name} reported a loss that is not finite.", lines[-1])
-        elif len(losses) < max(2, len(lines)):
-            yield unknown(f"{name} reported {len(losses)} losses; it takes two.")
-        else:
+        elif len(losses) < len(lines) or not losses:
+            yield unknown(f"{name} reported {len(losses)} losses in {len(lines)} rounds.")
+        elif len(losses) > 1:
             falls.append(f"{name} {losses[0]:.4f} → {losses[-1]:.4f}")
             if losses[-1] >= losses[0]:
                 yield fails(f"The loss did not fall: {falls[-1]}.", lines[-1])
