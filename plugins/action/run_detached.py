@@ -64,7 +64,8 @@ class ActionModule(Action):
                     shown = progress.message
                     _show(task_vars["inventory_hostname"], args, progress)
                 if progress.state == "failed":
-                    raise Failed(quoted(one_line(progress.message)))
+                    says = quoted(one_line(progress.message))
+                    raise Failed(says, "correct what it names, and run the play again.")
                 if progress.state == "ended" or (runs and progress.state == "running"):
                     if runs and fresh and progress.state == "ended":
                         raise Failed(f"{what} ended before it began at the other hosts: {one_line(shown)}")

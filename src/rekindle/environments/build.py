@@ -246,5 +246,5 @@ def _run(command: list[str], environ: dict[str, str], on_line: Callable[[str], N
         raise BuildError(f"{shown} took longer than {_LIMIT_S} s. Fix: look at disk and network.")
     if process.returncode != 0:
         text = masked(" ".join(" ".join(lines).split()))[-1500:]
-        raise BuildError(f"{shown} failed: {text} Fix: correct what it names and run the play again.")
+        raise BuildError(f"{shown} failed: {text.rstrip('.')}.")
     return answer
