@@ -19,8 +19,9 @@ STOPPED_S = 5.0
 """A process that is stopped (SIGSTOP) for so long is not going on by itself."""
 DISK_SLEEP_S = 30.0
 """D state without any CPU time: the kernel waits for a device or a file system, which a sound one answers."""
-_STARTING = 4
-"""Times ``silence_s`` before the first results: a download or first compilation shows nothing for minutes."""
+_STARTING, _STARTING_S = 4, 240.0
+"""Times ``silence_s`` before the first results, up to so long: a download or first compilation shows nothing
+for minutes. A job that may be silent for longer has said so itself."""
 ENDED_S = 15.0
 """NVFlare gives trainers 10 s to end after the job; the server and a trainer that ends well need less."""
 LOOK_S = 5.0
@@ -120,7 +121,9 @@ class Watchdog:
             gpus: the newest sample of the assigned GPUs, by UUID.
             starting: whether a site has yet to show that its trainer has begun.
         """
-        limit_s = self._silence_s * (_STARTING if starting else 1)
+        limit_s: float = self._silence_s
+        if starting:
+            limit_s = max(limit_s, min(_STARTING * limit_s, _STARTING_S))
         message = self._stuck(now)
         if message is None and now.at - self._last.at >= LOOK_S:
             done = work(self._last, now)

@@ -140,8 +140,8 @@ class Job(Record, kw_only=True, frozen=True):
     priority: Integer = 0
     """Jobs of a higher one go first, equal ones in the order of rekindle_jobs."""
     silence_s: Positive = 60
-    """Seconds without any progress (log, evidence, activity) after which the run is ended as HUNG; four times
-    as many before each site's first result."""
+    """Seconds without any progress (log, evidence, activity) after which the run is ended as HUNG. Before
+    each site's first result they are four times as many, but no more than 240 unless this is."""
     required: bool = True
     arguments: Table[Text | Integer | Number | bool | Few[Text]] = {}
     """Options that job.py is called with: ``local_epoch: 2`` becomes ``--local_epoch 2``; true is a flag."""

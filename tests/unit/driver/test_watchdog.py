@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import msgspec
 import pytest
 from toys import assert_gone, child_pid, toy, wait_for_end
 
@@ -130,10 +131,13 @@ def test_a_run_that_only_polls_is_silent(story, idle, shares):
     assert message == "Nothing has moved for 60 s: no log line, no evidence, no activity of the processes."
 
 
-def test_before_the_first_results_silence_has_minutes_and_has_an_end(story):
-    """A download or a first compilation shows nothing."""
-    seconds, message = story.lasts(600, starting=True)
-    assert (seconds, message.split(":")[0]) == (245, "Nothing has moved for 240 s")
+@pytest.mark.parametrize(("silence_s", "limit_s"), [(5, 20), (60, 240), (90, 240), (600, 600)])
+def test_before_the_first_results_silence_has_minutes_and_has_an_end(clean_run, silence_s, limit_s):
+    """A download or a first compilation shows nothing; a job's own limit holds, small or large."""
+    spec = msgspec.structs.replace(read(clean_run / "spec.json", RunSpec), silence_s=silence_s)
+    story = Story(spec)
+    seconds, message = story.lasts(3000, starting=True)
+    assert (seconds, message.split(":")[0]) == (limit_s + 5, f"Nothing has moved for {limit_s} s")
 
 
 @pytest.mark.parametrize(
