@@ -47,7 +47,16 @@ class Removed(Record, kw_only=True, frozen=True):
 
 
 StandIn = Literal[
-    "adult", "cifar10", "cifar10_large", "dolly", "gpt2", "heart_disease", "imdb", "mnist", "veteran"
+    "adult",
+    "cifar10",
+    "cifar10_large",
+    "dolly",
+    "fashion_mnist",
+    "gpt2",
+    "heart_disease",
+    "imdb",
+    "mnist",
+    "veteran",
 ]
 """A data set or model, by the name of its stand-in's maker (``rekindle.trainer.data``)."""
 
