@@ -253,7 +253,7 @@ class OwnJob:
             edit.apply(folder)
         for name, value in self.fields:
             Edit("job.yml", f"{name}:", f"{name}: {value}", instead=True).apply(folder)
-        job = load_job(JOBS, str(folder / "job.yml"))
+        job = load_job(JOBS, str(folder))
         verdict = first_verdict(job, JOBS, host_records, work, {job.name: folder})
         if (verdict.cause or "").startswith(PORT_TAKEN):
             # NVFlare's simulator chooses ports that are free, which another job here may take before it does.
