@@ -118,6 +118,39 @@ for number in range(args.sites):
     return (Edit("job.py", "", job), Edit("workflow.py", "", WORKFLOW))
 
 
+LATE = """
+from nvflare.app_common.aggregators import InTimeAccumulateWeightedAggregator
+from nvflare.app_common.shareablegenerators import FullModelShareableGenerator
+from nvflare.app_common.workflows.scatter_and_gather import ScatterAndGather
+
+job.to_server(InTimeAccumulateWeightedAggregator(expected_data_kind="WEIGHTS"), id="aggregator")
+job.to_server(FullModelShareableGenerator(), id="shareable_generator")
+persistor = job.comp_ids["persistor_id"]
+job.to_server(
+    ScatterAndGather(
+        min_clients=args.sites - 1,
+        num_rounds=args.rounds,
+        wait_time_after_min_received=1,
+        persistor_id=persistor,
+    )
+)
+for number in range(args.sites):
+    job.to(ScriptRunner(script="client.py"), f"site-{number + 1}")
+""".strip()
+
+
+def without_late():
+    """Return what makes the digits job a ScatterAndGather that goes on without one site that is late."""
+    job = JOB_OF_CLASSES.format(
+        module="base_fed_job",
+        job="BaseFedJob",
+        imports="from nvflare.job_config.script_runner import ScriptRunner",
+        arguments="",
+        parts=LATE,
+    )
+    return Edit("job.py", "", job)
+
+
 SWARM = """
 import argparse
 
@@ -220,7 +253,7 @@ class OwnJob:
             edit.apply(folder)
         for name, value in self.fields:
             Edit("job.yml", f"{name}:", f"{name}: {value}", instead=True).apply(folder)
-        job = load_job(JOBS, str(folder / "job.yml"))
+        job = load_job(JOBS, str(folder))
         verdict = first_verdict(job, JOBS, host_records, work, {job.name: folder})
         if (verdict.cause or "").startswith(PORT_TAKEN):
             # NVFlare's simulator chooses ports that are free, which another job here may take before it does.

@@ -2,6 +2,7 @@
 """Action ``place_job``: the spec of a job's run on the host, or the verdict that it cannot run there."""
 
 import json
+import shlex
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from rekindle.federation import placing
 from rekindle.host import folders, payload
 from rekindle.host.places import JOBS
 from rekindle.jobs import checkout, lease
+from rekindle.jobs.placement import Unplaceable
 from rekindle.jobs.prepare import code_in, digests
 from rekindle.records.folders import acceptance_in, env_in, host_in, images_in, plan_in
 from rekindle.results import federated, received, state
@@ -50,6 +52,7 @@ class ActionModule(Action):
                 files=digests(sent, job, on_gpus=bool(spec.gpus)),
                 versions={**spec.versions, **code, **_image(job, folder, host)},
             )
+            self._require_data(job, host, len(spec.sites))
             run = f"{host.root}/{folders.RUNS}/{job.name}-{jobs.digest(spec, Path(args['payload']).name)}"
             spec = jobs.within(spec, lease.ends(folder))
         except jobs.NoRunError as reason:
@@ -80,6 +83,22 @@ class ActionModule(Action):
         if now is None:
             raise Failed("The host does not report its time.", f"see why {python} does not run there.")
         return now
+
+    def _require_data(self, job: records.Job, host: records.HostRecord, sites: int) -> None:
+        """Require the folders of a job's data on the host.
+
+        Raises:
+            NoRunError: one is not there.
+        """
+        wanted = job.data.of(sites) if job.data else ()
+        for number, folder in enumerate(wanted, 1):
+            asked = f"test -d {shlex.quote(folder)} && echo there"
+            if clock.last_line(self._low_level_execute_command(asked)) != "there":
+                whose = f"site {number} of {job.name}" if len(wanted) > 1 else job.name
+                raise Unplaceable(
+                    f"{host.host} has no folder {folder}, with the data of {whose}.",
+                    "Bring it there, as by rsync -a, or correct data: in its job.yml.",
+                )
 
     def _finished(self, args: dict[str, Any], run: str, nonce: str) -> bool:
         """Whether a run that was sent before has ended well there: the host would start nothing."""

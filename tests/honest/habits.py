@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Habits of honest jobs, as edits of the digits job: what they log, how they start, when they stop."""
 
-from own_jobs import JOB_OF_CLASSES, WORKFLOW, Edit, OwnJob, client, own_workflow
+from own_jobs import JOB_OF_CLASSES, WORKFLOW, Edit, OwnJob, client, own_workflow, without_late
 
 OPTIONAL = """
 import logging
@@ -42,32 +42,6 @@ STOPS = WORKFLOW.replace(
     "        self.save_model(model)",
     "            if number >= 3:\n                break\n        self.save_model(model)",
 )
-LATE = """
-from nvflare.app_common.aggregators import InTimeAccumulateWeightedAggregator
-from nvflare.app_common.shareablegenerators import FullModelShareableGenerator
-from nvflare.app_common.workflows.scatter_and_gather import ScatterAndGather
-
-job.to_server(InTimeAccumulateWeightedAggregator(expected_data_kind="WEIGHTS"), id="aggregator")
-job.to_server(FullModelShareableGenerator(), id="shareable_generator")
-persistor = job.comp_ids["persistor_id"]
-job.to_server(
-    ScatterAndGather(
-        min_clients=args.sites - 1,
-        num_rounds=args.rounds,
-        wait_time_after_min_received=1,
-        persistor_id=persistor,
-    )
-)
-for number in range(args.sites):
-    job.to(ScriptRunner(script="client.py"), f"site-{number + 1}")
-""".strip()
-WITHOUT_LATE = JOB_OF_CLASSES.format(
-    module="base_fed_job",
-    job="BaseFedJob",
-    imports="from nvflare.job_config.script_runner import ScriptRunner",
-    arguments="",
-    parts=LATE,
-)
 SLOW = "__import__('time').sleep(6 if site == 2 else 2)"
 SIMULATOR = """
 recipe.export(job_dir="exported")
@@ -100,7 +74,7 @@ HABITS = (
     digits("stops_early", own_workflow()[0], Edit("workflow.py", "", STOPS), rounds=8),
     digits(
         "leaves_a_late_site_behind",
-        Edit("job.py", "", WITHOUT_LATE),
+        without_late(),
         Edit("client.py", "    steps = 0", SLOW),
         sites=3,
     ),

@@ -51,16 +51,19 @@ def test_a_job_goes_on_without_a_host_that_lost_its_power(proven, members, shop,
     assert re.search(r"two +– +LOST", going.output), going.output
 
 
-def test_a_site_with_a_foreign_kit_is_refused_before_anything_starts(proven, members, shop, tmp_path):
-    kit = read(proven.results / "two" / "kit.json", KitRecord).path
+def test_a_site_with_a_foreign_kit_is_refused_before_anything_starts(members, shop, tmp_path):
+    """An authority is one results folder's: another one would make the kit anew."""
+    results = tmp_path / "r"
+    assert play("playbooks/federate.yml", members.inventory, results, cwd=shop).status == 0
+    kit = read(results / "two" / "kit.json", KitRecord).path
     other = f"{kit}/startup/rootCA.pem"
     root(members, "two", f"cp -p {other} /tmp/ca.pem; openssl req -x509 -newkey rsa:2048 -nodes -days 1 "
          f"-subj /CN=other -keyout /dev/null -out {other} 2>/dev/null")  # fmt: skip
     try:
-        done = play("playbooks/federate.yml", members.inventory, tmp_path / "r", "-e", "rerun=true", cwd=shop)
+        done = play("playbooks/federate.yml", members.inventory, results, "-e", "rerun=true", cwd=shop)
     finally:
         root(members, "two", f"cp -p /tmp/ca.pem {other}")
-    rows = {row["host"]: row for row in json.loads((tmp_path / "r/results.json").read_text())["rows"]}
+    rows = {row["host"]: row for row in json.loads((results / "results.json").read_text())["rows"]}
     assert done.status != 0
     assert "has no certificate of its authority's" in rows["two"]["cause"], rows["two"]
     assert rows["federations"]["verdict"] == "SKIPPED", rows["federations"]

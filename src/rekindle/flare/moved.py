@@ -6,6 +6,7 @@ moved.json has them; scripts/compare_nvflares.py makes it of NVFlare's own wheel
 
 import functools
 import json
+from collections.abc import Iterable
 from importlib.resources import files
 from typing import Any
 
@@ -14,23 +15,27 @@ from packaging.version import Version
 from rekindle.records import Complaint
 
 
-def gone(name: str, release: str, argument: str = "") -> Complaint | None:
+def gone(name: str, release: str, argument: str = "", others: Iterable[str] = ()) -> Complaint | None:
     """Return that a job which uses ``name`` is for an older NVFlare than ``release``; None if it may have it.
 
     Args:
         name: a module, or a name by the module that it is imported from: ``nvflare.recipe.SimEnv``.
         release: the host's.
         argument: the one that the name is called with; empty for the name itself.
+        others: releases that a host can have instead.
     """
     since, now = _table().get(f"{name}({argument})" if argument else name) or _lent(name, argument)
     if not since or Version(since) > Version(release):
         return None
-    called = f"{name.rpartition('.')[2]} took {argument}" if argument else f"it has {name}"
+    called = f"{name.rpartition('.')[2]} took {argument}" if argument else f"it uses {name}"
     change = f"is {now} since then" if now else "is no more"
     message = f"This job is for an NVFlare older than {since}: {called}, which {change}."
-    place = "" if argument or not now else f"from {now.rpartition('.')[0]} import {now.rpartition('.')[2]}"
-    fix = f"write {place or f'{now}='}" if now else "see what NVFlare's examples of the same kind use"
-    return Complaint(message, f"{fix}, as NVFlare {release} has it.")
+    older = max((one for one in others if Version(one) < Version(since)), key=Version, default=None)
+    fix = f"see what NVFlare {release} has instead"
+    if now:
+        home, _, own = now.rpartition(".")
+        fix = f"write {now}= there" if argument else f"write from {home} import {own}"
+    return Complaint(message, f"{fix}{f', or set rekindle_nvflare to {older}' if older else ''}.")
 
 
 def _lent(name: str, argument: str) -> tuple[str, str]:

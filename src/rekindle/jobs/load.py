@@ -38,6 +38,7 @@ _INSTALLS = re.compile(
     r"\b(?:pip3?|uv|conda|mamba)\b.*\b(?:install|uninstall|sync|add)\b|\b(?:ensurepip|easy_install)\b"
 )
 """In the words of a command."""
+_IN_DATA = re.compile(r"\{data\}(?:/\w[\w.-]*)*")
 _INJECTS = re.compile(r"REKINDLE_|LD_|PYTHON(?:HOME|STARTUP)\Z")
 _TRAVELS_MB = 256
 """Of a user's folder, which every host gets."""
@@ -178,6 +179,14 @@ def _require_locked(path: Path, job: Job) -> None:
     """Require that a job changes neither its environment nor what processes of ours load."""
     if job.example is None:
         return
+    if job.data and not (job.data.from_.startswith("/") and _IN_DATA.fullmatch(job.data.to)):
+        raise RecordError(
+            f"{path} has data from {job.data.from_!r} to {job.data.to!r}.",
+            'write from: a folder of the host, as /data/site-{n}, and to: "{data}" or a folder in it.',
+        )
+    if job.image and job.data:
+        message = f"{path} has data and a container, which sees no folder of the host's but its run's own."
+        raise RecordError(message, "remove one of them.")
     if job.image and job.requirements:
         message = f"{path} has requirements and a container, whose image has its own packages."
         raise RecordError(message, "remove one of them.")

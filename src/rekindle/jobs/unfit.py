@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from rekindle.flare import moved
 from rekindle.records import Complaint
+from rekindle.solver.catalogue import rules
 
 from .source import Source
 
@@ -30,23 +31,22 @@ def elsewhere(source: Source) -> Complaint | None:
 
 
 def of_another_release(source: Source, release: str) -> Iterator[Complaint]:
-    """Yield each line that an NVFlare of this ``release`` has no more."""
+    """Yield each line that an NVFlare of this ``release`` has no more, with the first that is wrong in it."""
+    others, told = rules().nvflare.releases, set()
+    for place, name, argument in _uses(source):
+        found = moved.gone(name, release, argument, others) if name.startswith("nvflare.") else None
+        if found and place not in told:
+            told.add(place)
+            yield Complaint(f"{source.folder / place}: {found.message}", found.fix)
+
+
+def _uses(source: Source) -> Iterator[tuple[str, str, str]]:
+    """Yield where a job uses what by its full name, and an argument that it gives it."""
     known = {one.name: f"{one.module}.{one.name}" for one in source.imports if one.name}
-    for one in (one for one in source.imports if not one.optional and _of_nvflare(one.module)):
-        yield from _at(one.at, moved.gone(one.module, release))
-        yield from _at(one.at, moved.gone(f"{one.module}.{one.name}", release) if one.name else None)
-    for call in (call for call in source.calls if _of_nvflare(known.get(call.name, ""))):
-        for argument in call.keywords:
-            yield from _at(call.at, moved.gone(known[call.name], release, argument))
+    for one in (one for one in source.imports if not one.optional):
+        yield one.at, one.module, ""
+        yield one.at, f"{one.module}.{one.name}", ""
+    for call in (call for call in source.calls if call.name in known):
+        yield from ((call.at, known[call.name], argument) for argument in call.keywords)
     for configuration in source.configurations:
-        for path in filter(_of_nvflare, configuration.classes):
-            yield from _at(configuration.name, moved.gone(path, release))
-
-
-def _of_nvflare(module: str) -> bool:
-    return module.partition(".")[0] == "nvflare"
-
-
-def _at(place: str, complaint: Complaint | None) -> Iterator[Complaint]:
-    if complaint:
-        yield Complaint(f"{place}: {complaint.message}", complaint.fix)
+        yield from ((configuration.name, path, "") for path in configuration.classes)

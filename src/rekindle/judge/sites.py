@@ -3,6 +3,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import cycle
 
 from msgspec.structs import replace
 
@@ -28,11 +29,12 @@ class Sites:
 
 
 def as_announced(spec: RunSpec, workspace: Workspace) -> RunSpec:
-    """Return ``spec`` with the names that the job gave its sites."""
+    """Return ``spec`` with the names that the job gave its sites, and as many if nobody had said how many."""
     names = sites(workspace)
-    if len(names) != len(spec.sites) or {*names} == {site.name for site in spec.sites}:
+    counted = len(names) == len(spec.sites) or (names and "sites" in spec.job.assumed)
+    if not counted or {*names} == {site.name for site in spec.sites}:
         return spec
-    named = (replace(site, name=name) for site, name in zip(spec.sites, names, strict=True))
+    named = (replace(site, name=name) for name, site in zip(names, cycle(spec.sites), strict=False))
     return replace(spec, sites=tuple(named))
 
 

@@ -3,6 +3,7 @@
 
 from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta
 
 from .base import Few, Integer, Number, Record, Table, Text
@@ -47,7 +48,16 @@ class Removed(Record, kw_only=True, frozen=True):
 
 
 StandIn = Literal[
-    "adult", "cifar10", "cifar10_large", "dolly", "gpt2", "heart_disease", "imdb", "mnist", "veteran"
+    "adult",
+    "cifar10",
+    "cifar10_large",
+    "dolly",
+    "fashion_mnist",
+    "gpt2",
+    "heart_disease",
+    "imdb",
+    "mnist",
+    "veteran",
 ]
 """A data set or model, by the name of its stand-in's maker (``rekindle.trainer.data``)."""
 
@@ -59,6 +69,20 @@ class Container(Record, kw_only=True, frozen=True):
     """
 
     image: Annotated[str, Meta(pattern=r"^\w[\w./:@-]*\Z", max_length=300)]
+
+
+class Folders(Record, kw_only=True, frozen=True):
+    """The data of a job, which lie on its hosts."""
+
+    from_: Text = msgspec.field(name="from")
+    """A folder; with ``{n}`` in its path, one for each site by its number from 1 on."""
+    to: Text = "{data}"
+    """Where in a run's own folder of data there is a link to each, by its name."""
+
+    def of(self, sites: int) -> tuple[str, ...]:
+        """Return the folders of so many sites."""
+        numbered = (self.from_.replace("{n}", str(number)) for number in range(1, sites + 1))
+        return tuple(dict.fromkeys(numbered))
 
 
 Command = Annotated[tuple[Text, ...], Meta(min_length=1, max_length=100)]
@@ -124,6 +148,7 @@ class Job(Record, kw_only=True, frozen=True):
     """Packages that it imports and the environment's lock may lack, as pip has them, sorted; in job.yml also
     the name of a file that lists them. None: those of a file beside its job.py, if it is a user's own."""
     container: Container | None = None
+    data: Folders | None = None
     sites: Ranks
     ranks_per_site: Ranks
     """Trainer processes a site, one GPU each; on a host without GPUs, processes on CPU.

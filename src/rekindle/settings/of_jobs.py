@@ -61,9 +61,7 @@ def _named(settings: Settings, name: str, known: list[str]) -> Iterator[Complain
         if path := own_path(job):
             release = settings.values.get("rekindle_nvflare") or rules().nvflare.version
             source = read_own(settings.jobs, path).source
-            yield from (
-                Complaint(f"{job}: {one.message}", one.fix) for one in of_another_release(source, release)
-            )
+            yield from of_another_release(source, release)
         if own_path(job) and (before := by_name.setdefault(called[0], job)) != job:
             message = f"{name} names {before} and {job}, both of a job {called[0]!r}."
             yield Complaint(message, "write another name: in one of them.")

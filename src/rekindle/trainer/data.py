@@ -73,12 +73,19 @@ def _cifar10(folder: Path, times: int = 1) -> None:
         pickle.dump({"label_names": [str(digit) for digit in range(10)]}, stream)
 
 
-def _mnist(folder: Path) -> None:
+def _mnist(folder: Path, name: str = "MNIST") -> None:
+    """Digits of 28 × 28 pixels, as Keras' file and as those of torchvision's class of that ``name``."""
     import numpy as np  # noqa: PLC0415
 
     images, labels = _digits()
     large = np.zeros((len(images), 28, 28), np.uint8)
     large[:, 2:26, 2:26] = np.kron(images, np.ones((3, 3)))
+    raw = folder / name / "raw"
+    raw.mkdir(parents=True)
+    for part, rows in (("train", slice(_TRAIN)), ("t10k", slice(_TRAIN, None))):
+        for kind, values in (("images-idx3", large[rows]), ("labels-idx1", labels[rows].astype(np.uint8))):
+            head = np.array([0x0800 + values.ndim, *values.shape], ">i4").tobytes()
+            (raw / f"{part}-{kind}-ubyte").write_bytes(head + values.tobytes())
     np.savez(
         folder / "mnist.npz",
         x_train=large[:_TRAIN],
@@ -192,6 +199,7 @@ _MAKERS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "gpt2": ("hub", _gpt2),
     "heart_disease": ("heart_disease", _heart_disease),
     "imdb": ("stanfordnlp/imdb", _imdb),
+    "fashion_mnist": ("fashion_mnist", lambda folder: _mnist(folder, "FashionMNIST")),
     "mnist": ("mnist", _mnist),
     "veteran": ("veteran", _veteran),
 }
@@ -214,6 +222,17 @@ def _read_cifar(module: Any) -> None:
     if _folder("cifar10"):
         module.CIFAR10.__init__ = made
         module.check_integrity = checked
+
+
+def _read_torch_mnist(module: Any) -> None:
+    make, stand_ins = module.MNIST.__init__, {"MNIST": "mnist", "FashionMNIST": "fashion_mnist"}
+
+    def made(self: Any, root: Any, *arguments: Any, **named: Any) -> None:
+        Path(root).mkdir(parents=True, exist_ok=True)  # a download would, and models may be kept beside it
+        name = stand_ins.get(type(self).__name__)
+        make(self, (name and _folder(name)) or root, *arguments, **named)
+
+    module.MNIST.__init__ = made
 
 
 def _read_mnist(module: Any) -> None:
@@ -268,6 +287,7 @@ def _folder(name: str) -> Path | None:
 
 STAND_INS: dict[str, Callable[[ModuleType], None]] = {
     "torchvision.datasets.cifar": _read_cifar,
+    "torchvision.datasets.mnist": _read_torch_mnist,
     "keras.src.datasets.cifar10": _read_keras_cifar,
     "keras.src.datasets.mnist": _read_mnist,
     "datasets.load": _read_hub,

@@ -25,6 +25,7 @@ from rekindle.records import (
     to_builtins,
     write,
 )
+from rekindle.records.job import Folders
 from rekindle.results import received as results
 from rekindle.results import state
 
@@ -97,6 +98,18 @@ def test_an_example_that_the_checkout_has_no_more_is_unsupported(place, home, tm
     assert place("examples/fedavg-early-stopping", checkout=str(tmp_path / "NVFlare")) == {}
     why = "no examples/advanced/fedavg-with-early-stopping any more: 2.7.0 and 2.7.1 had it"
     _assert_no_run(home, "fedavg-early-stopping", "UNSUPPORTED", why)
+
+
+def test_a_job_whose_data_are_not_there_is_unsupported(place, home, monkeypatch, tmp_path):
+    job = jobs.load_of_plan
+    given = Folders(from_=f"{tmp_path}/site-{{n}}")
+    monkeypatch.setattr(jobs, "load_of_plan", lambda *names: replace(job(*names), data=given))
+    (tmp_path / "site-1").mkdir()
+    assert place() == {}
+    why = f"h200 has no folder {tmp_path}/site-2, with the data of site 2 of pt_ddp."
+    _assert_no_run(home, "pt_ddp", "UNSUPPORTED", why)
+    (tmp_path / "site-2").mkdir()
+    assert place()["spec"]["job"]["data"] == {"from": f"{tmp_path}/site-{{n}}", "to": "{data}"}
 
 
 IMAGE = "nvcr.io/nvidia/clara/bionemo-framework:2.5"

@@ -111,6 +111,9 @@ CANNOT = {
     "a variant's script": ("  command:", "  variants: {'2.9': {command: [run.py]}}\n  command:"),
     "a variant's mend": ("  command:", f"  variants: {{x: {{mends: [{{file: /x, {MEND}}}]}}}}\n  command:"),
     "folder": ("  command:", "  folder: /etc\n  command:"),
+    "data of this machine": ("sites:", "data: {from: data/site-1}\nsites:"),
+    "data elsewhere": ("sites:", "data: {from: /data, to: /tmp/data}\nsites:"),
+    "data in a container": ("sites:", "data: {from: /data}\ncontainer: {image: a}\nsites:"),
     "code": ("sites:", "code: pt_ddp\nsites:"),
     "mend": ("  command:", f"  mends: [{{file: ../x.py, {MEND}}}]\n  command:"),
 }

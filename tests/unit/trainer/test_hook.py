@@ -226,6 +226,26 @@ def test_cifar10_is_read_from_the_stand_in_if_there_is_one(monkeypatch, tmp_path
     assert not module.check_integrity(str(tmp_path / "data_batch_2"), "md5 of the real one")
 
 
+class Mnist:
+    """As torchvision's: each class has a folder of its own name."""
+
+    def __init__(self, root, train=True):
+        self.raw = f"{root}/{type(self).__name__}/raw"
+
+
+def test_torchvisions_mnist_and_fashion_mnist_are_read_from_stand_ins(monkeypatch, tmp_path):
+    monkeypatch.setenv(data.DATA, str(tmp_path))
+    theirs = type("MNIST", (Mnist,), {})
+    fashion, other = (type(name, (theirs,), {}) for name in ("FashionMNIST", "KMNIST"))
+    data.STAND_INS["torchvision.datasets.mnist"](SimpleNamespace(MNIST=theirs))
+    assert theirs(tmp_path / "own").raw == f"{tmp_path}/own/MNIST/raw"
+    for name in ("mnist", "fashion_mnist"):
+        (tmp_path / name).mkdir()
+    assert theirs(tmp_path / "own", train=False).raw == f"{tmp_path}/mnist/MNIST/raw"
+    assert fashion(root=tmp_path / "own").raw == f"{tmp_path}/fashion_mnist/FashionMNIST/raw"
+    assert other(tmp_path / "own").raw == f"{tmp_path}/own/KMNIST/raw"
+
+
 def test_a_data_set_of_the_hubs_is_loaded_from_the_stand_in_if_there_is_one(monkeypatch, tmp_path):
     (tmp_path / "stanfordnlp/imdb").mkdir(parents=True)
     monkeypatch.setenv(data.DATA, str(tmp_path))
