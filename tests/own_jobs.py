@@ -12,7 +12,7 @@ from plays import REPOSITORY
 from run_here import start_here
 
 from rekindle.driver.processes import status
-from rekindle.jobs import load_job
+from rekindle.jobs import load_job, sent_with
 from rekindle.judge import judge
 
 HONEST = Path(__file__).parent / "honest" / "jobs"
@@ -254,8 +254,9 @@ class OwnJob:
         for name, value in self.fields:
             Edit("job.yml", f"{name}:", f"{name}: {value}", instead=True).apply(folder)
         job = load_job(JOBS, str(folder))
-        verdict = first_verdict(job, JOBS, host_records, work, {job.name: folder})
+        others = {job.name: folder, **sent_with(job, folder)}
+        verdict = first_verdict(job, JOBS, host_records, work, others)
         if (verdict.cause or "").startswith(PORT_TAKEN):
             # NVFlare's simulator chooses ports that are free, which another job here may take before it does.
-            verdict = first_verdict(job, JOBS, host_records, work / "again", {job.name: folder})
+            verdict = first_verdict(job, JOBS, host_records, work / "again", others)
         return verdict

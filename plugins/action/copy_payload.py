@@ -16,7 +16,7 @@ from rekindle.capsule import python
 from rekindle.host import files, folders
 from rekindle.host.payload import left_behind, packed, written
 from rekindle.host.places import JOBS
-from rekindle.jobs import checkout, example_names, folder_of, load_job, load_planned
+from rekindle.jobs import checkout, example_names, folder_of, load_job, load_of_plan, load_planned, sent_with
 from rekindle.records.folders import host_in, plan_in
 
 _OURS = packed(JOBS)
@@ -46,6 +46,8 @@ class ActionModule(Copy):
                 names = ", ".join(f"{called}/{name}" for name in left[:5])
                 Display().warning(f"Not tracked by git and not sent to hosts: {names}. Fix: git add them.")
         others = {**_examples(plan, args["checkout"]), **own}
+        for name, folder in own.items():
+            others |= sent_with(load_of_plan(JOBS, plan, name), folder)
         content = packed(JOBS, others) if others else _OURS
         payload = written(content, Path(args["results"], "payload"))
         there = f"{args['root']}/{folders.JOBS}/"

@@ -90,14 +90,16 @@ class ActionModule(Action):
         Raises:
             NoRunError: one is not there.
         """
-        wanted = job.data.of(sites) if job.data else ()
-        for number, folder in enumerate(wanted, 1):
+        if job.data is None or job.data.where == "controller":
+            return
+        for name, folder in job.data.of(sites).items():
             asked = f"test -d {shlex.quote(folder)} && echo there"
             if clock.last_line(self._low_level_execute_command(asked)) != "there":
-                whose = f"site {number} of {job.name}" if len(wanted) > 1 else job.name
+                whose = f"{name} of {job.name}" if "{n}" in job.data.from_ else job.name
                 raise Unplaceable(
                     f"{host.host} has no folder {folder}, with the data of {whose}.",
-                    "Bring it there, as by rsync -a, or correct data: in its job.yml.",
+                    "Bring it there, as by rsync -a, or correct data: in its job.yml; where: controller has "
+                    "a folder of this machine sent.",
                 )
 
     def _finished(self, args: dict[str, Any], run: str, nonce: str) -> bool:

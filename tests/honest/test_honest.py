@@ -159,6 +159,7 @@ JOBS = (
     OwnJob("clusters", "sklearn_kmeans"),
     OwnJob("support_vectors", "sklearn_svm"),
     OwnJob("statistics", "statistics"),
+    OwnJob("data_of_sites", "data_of_sites"),
     OwnJob("package_in_src", "src_layout"),
     OwnJob("exported_and_evaluated", "exported_and_evaluated"),
     OwnJob("swarm_of_launched_trainers", "swarm_launched"),

@@ -23,6 +23,7 @@ from rekindle.records import RecordError, RunSpec, decode, to_builtins, write
 from rekindle.records.folders import progress_in, spec_in
 
 from .autopsy import autopsy
+from .data import give_data
 from .guard import guarded
 from .nodes import members, watch
 from .outcome import finished_after_s
@@ -64,6 +65,7 @@ def start(run_dir: Path, *, again: bool = False) -> bool:
         if not spec.slurm and Path(spec.tmpdir) == root / folders.TMP and BUILDER not in running(root):
             _remove_all_but("ansible", root / folders.TMP)
         extract_job(spec.job.code or spec.job.name, run_dir / folders.JOB)
+        give_data(run_dir, spec.job)
         (run_dir / folders.EVIDENCE).mkdir()
         write(run_dir / folders.SPEC, spec)
         command = ["rekindle.driver", "supervise", str(run_dir)]

@@ -124,6 +124,11 @@ def _every(root: Path) -> list[str]:
     return found
 
 
+def data_of(job: str) -> str:
+    """Return the name under which the data of a user's job are sent."""
+    return f"{job}.data"
+
+
 def job_files(payload: Path, name: str) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of each file of job ``name`` in a payload.
 

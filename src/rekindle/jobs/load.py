@@ -19,6 +19,7 @@ from rekindle.records.misfits import misfits
 from rekindle.solver.catalogue import environments, rules
 
 from . import requirements
+from .data import require_sent
 from .defaults import ENDINGS, SCRIPTS, Default, defaults, file_of, source_of
 from .placement import minor
 from .source import Source
@@ -179,12 +180,13 @@ def _require_locked(path: Path, job: Job) -> None:
     """Require that a job changes neither its environment nor what processes of ours load."""
     if job.example is None:
         return
-    if job.data and not (job.data.from_.startswith("/") and _IN_DATA.fullmatch(job.data.to)):
+    relative = job.data and job.data.where == "host" and not job.data.from_.startswith("/")
+    if job.data and (relative or not _IN_DATA.fullmatch(job.data.to)):
         raise RecordError(
             f"{path} has data from {job.data.from_!r} to {job.data.to!r}.",
             'write from: a folder of the host, as /data/site-{n}, and to: "{data}" or a folder in it.',
         )
-    if job.image and job.data:
+    if job.image and job.data and job.data.where == "host":
         message = f"{path} has data and a container, which sees no folder of the host's but its run's own."
         raise RecordError(message, "remove one of them.")
     if job.image and job.requirements:
@@ -269,6 +271,7 @@ def read_own(jobs: Path, path: Path) -> Own:
         message = f"{path} is named as a job, and {file} has another command."
         raise RecordError(message, f"name {file}, or correct its command.")
     _travels(file, example)
+    require_sent(file, job, _TRAVELS_MB)
     if away := elsewhere(source):
         raise RecordError(away.message, away.fix)
     assumed = tuple(name for name in ("sites", "rounds") if name in found and not found[name].read)

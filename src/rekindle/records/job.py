@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``job.yml``: what a job needs, and what proves that it ran."""
 
+from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -72,17 +73,20 @@ class Container(Record, kw_only=True, frozen=True):
 
 
 class Folders(Record, kw_only=True, frozen=True):
-    """The data of a job, which lie on its hosts."""
+    """The data of a job."""
 
     from_: Text = msgspec.field(name="from")
     """A folder; with ``{n}`` in its path, one for each site by its number from 1 on."""
+    where: Literal["host", "controller"] = "host"
+    """Where it lies: what the host has is linked, what the controller has is sent with the job."""
     to: Text = "{data}"
-    """Where in a run's own folder of data there is a link to each, by its name."""
+    """Where in a run's own folder of data each is, as ``site-1``, or one for all sites by its own name."""
 
-    def of(self, sites: int) -> tuple[str, ...]:
-        """Return the folders of so many sites."""
-        numbered = (self.from_.replace("{n}", str(number)) for number in range(1, sites + 1))
-        return tuple(dict.fromkeys(numbered))
+    def of(self, sites: int) -> dict[str, str]:
+        """Return the folders of so many sites, by the names that they have in the run."""
+        if "{n}" not in self.from_:
+            return {PurePosixPath(self.from_).name: self.from_}
+        return {f"site-{n}": self.from_.replace("{n}", str(n)) for n in range(1, sites + 1)}
 
 
 Command = Annotated[tuple[Text, ...], Meta(min_length=1, max_length=100)]

@@ -33,8 +33,6 @@ def main() -> int:
     data = Path(os.environ[DATA] or ".")
     for name in example.get("data", ()):
         make(name, data)
-    if job.get("data"):
-        _link(job["data"], data, job["sites"])
     known = {
         "{sites}": str(job["sites"]),
         "{rounds}": str(job["rounds"]),
@@ -58,16 +56,6 @@ def main() -> int:
         return status if status > 0 else 128 - status
     subprocess.run([sys.executable, "-m", f"{__package__}.saved"], check=False)  # it records errors
     return 0
-
-
-def _link(folders: dict[str, str], data: Path, sites: int) -> None:
-    """Make a link to each folder of the job's data, which the controller saw on the host."""
-    to = Path(folders["to"].replace("{data}", str(data)))
-    to.mkdir(parents=True, exist_ok=True)
-    for number in range(1, sites + 1):
-        folder = Path(folders["from"].replace("{n}", str(number)))
-        if not (to / folder.name).exists():
-            (to / folder.name).symlink_to(folder)
 
 
 def _mend(path: Path, mend: dict[str, Any]) -> None:

@@ -109,6 +109,17 @@ def test_the_folder_of_a_users_own_job_travels_beside_ours_as_it_is(bring, tmp_p
     assert warned[-1].startswith(f"Not tracked by git and not sent to hosts: {mine}/notes.txt. Fix: ")
 
 
+def test_data_that_a_job_has_here_travel_with_it(bring, tmp_path):
+    mine = tmp_path / "line"
+    shutil.copytree(REPOSITORY / "tests" / "honest" / "jobs" / "data_of_sites", mine)
+    plan = read(tmp_path / "h" / "plan.json", PlanRecord)
+    write(tmp_path / "h" / "plan.json", replace(plan, own={"line": str(mine)}))
+    _, (given,), _ = bring({})
+    with zipfile.ZipFile(given["src"]) as archive:
+        names = {name for name in archive.namelist() if name.startswith("flare_jobs/data_of_sites.data/")}
+    assert names == {f"flare_jobs/data_of_sites.data/site-{site}/points.csv" for site in (1, 2)}
+
+
 def test_an_argument_that_it_does_not_have_is_refused(bring):
     with pytest.raises(AnsibleActionFail, match="mode"):
         bring({}, mode="0777")

@@ -106,10 +106,12 @@ def test_a_job_whose_data_are_not_there_is_unsupported(place, home, monkeypatch,
     monkeypatch.setattr(jobs, "load_of_plan", lambda *names: replace(job(*names), data=given))
     (tmp_path / "site-1").mkdir()
     assert place() == {}
-    why = f"h200 has no folder {tmp_path}/site-2, with the data of site 2 of pt_ddp."
+    why = f"h200 has no folder {tmp_path}/site-2, with the data of site-2 of pt_ddp."
     _assert_no_run(home, "pt_ddp", "UNSUPPORTED", why)
     (tmp_path / "site-2").mkdir()
-    assert place()["spec"]["job"]["data"] == {"from": f"{tmp_path}/site-{{n}}", "to": "{data}"}
+    assert place()["spec"]["job"]["data"]["from"] == f"{tmp_path}/site-{{n}}"
+    given = Folders(from_="/nowhere/site-{n}", where="controller")
+    assert place()["spec"]["job"]["data"]["where"] == "controller"
 
 
 IMAGE = "nvcr.io/nvidia/clara/bionemo-framework:2.5"

@@ -17,10 +17,10 @@ GPUS = [{"uuid": f"GPU-{letter}", "index": index} for index, letter in enumerate
 MEND = {"file": "job.py", "before": "CPU", "after": "cpu", "because": "x", "fault": "example"}
 
 
-def run(folder, example, *options, gpus=(), data=None, **environ):
+def run(folder, example, *options, gpus=(), **environ):
     """Run the example in ``folder`` with the GPUs of each site, or two ranks a site; return the process."""
     spec = {
-        "job": {"sites": 2, "rounds": 3, "example": example, "data": data},
+        "job": {"sites": 2, "rounds": 3, "example": example},
         "sites": [
             {"name": f"site-{number}", "ranks": 2, "gpus": own}
             for number, own in enumerate(gpus or [[], []], start=1)
@@ -47,25 +47,6 @@ def test_its_command_gets_the_jobs_numbers_and_then_its_arguments(tmp_path):
     (tmp_path / "job.py").write_text("import sys; print(sys.argv[1:])")
     done = run(tmp_path, {"command": ["job.py", "-n", "{sites}", "{data}/x", "--r={rounds}"]}, "--more=1")
     assert done.stdout.strip() == str(["-n", "2", f"{tmp_path}/data/x", "--r=3", "--more=1"])
-
-
-def test_the_folders_of_its_data_are_linked_where_it_asks(tmp_path):
-    for site in ("site-1", "site-2"):
-        (tmp_path / "given" / site).mkdir(parents=True)
-        (tmp_path / "given" / site / "x.csv").write_text(site)
-    (tmp_path / "job.py").write_text(
-        "import sys; from pathlib import Path\n"
-        "print([path.read_text() for path in sorted(Path(sys.argv[1]).glob('*/*'))])"
-    )
-    given = {"from": f"{tmp_path}/given/site-{{n}}", "to": "{data}/mine"}
-    done = run(tmp_path, {"command": ["job.py", "{data}/mine"]}, data=given)
-    assert done.stdout.strip() == "['site-1', 'site-2']"
-    given = {"from": f"{tmp_path}/given", "to": "{data}"}
-    (tmp_path / "job.py").write_text(
-        "import sys; from pathlib import Path; print(*Path(sys.argv[1]).iterdir())"
-    )
-    done = run(tmp_path, {"command": ["job.py", "{data}/given"]}, data=given)
-    assert len(done.stdout.split()) == 2
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,8 @@ def runs_as_described(run: Run) -> Result:
         parts.append(f"in the container {run.spec.job.image} ({digest})")
     mends = [mend for mend in example.mends if mend.where == "anywhere" or not run.spec.gpus]
     parts += [f"{mend.file} mended ({mend.because}; fault: {mend.fault})" for mend in mends]
+    if data := run.spec.job.data:
+        parts.append(f"data: {data.from_} of the {data.where}")
     parts += [f"data: a stand-in for {name}, not the real one" for name in example.data]
     return holds(f"{'; '.join(parts)}.", "spec.json")
 
