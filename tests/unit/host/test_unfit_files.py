@@ -9,6 +9,7 @@ from unfit import plant_socket
 
 from rekindle.doctor import diagnose_run
 from rekindle.driver.autopsy import autopsy
+from rekindle.driver.growth import Growth
 from rekindle.driver.progress import Reporter
 from rekindle.driver.sampler import Sampler
 from rekindle.driver.snapshot import Snapshot, snapshot
@@ -82,7 +83,8 @@ def test_the_driver_goes_on(clean_run, plant):
     for name in ("autopsy", "evidence/rank.pipe"):
         plant(clean_run / name)
     Reporter(clean_run, spec).report(1.0)
-    Watchdog(spec, snapshot(clean_run)).look(snapshot(clean_run), {})
+    growth = Growth(clean_run)
+    Watchdog(spec, snapshot(said=growth.count())).look(snapshot(said=growth.count()), {})
     autopsy(clean_run, str(clean_run))
     diagnose_run(clean_run)
 
