@@ -14,11 +14,11 @@ _MOST = 1 << 20
 _KNOWN = 20_000
 """Kinds of lines that are known at once."""
 _LINE = re.compile(
-    rb"(?:\x1b\[[\d;]{0,20}m)?\d{4}-\d\d-\d\d [\d:,]{8,15} - (?:([\w.]{1,200}) - )?[A-Z]{4,8} - ",
+    r"(?:\x1b\[[\d;]{0,20}m)?\d{4}-\d\d-\d\d [\d:,]{8,15} - (?:([\w.]{1,200}) - )?[A-Z]{4,8} - ",
 )
 """The beginning of a line of NVFlare's logs, whose consoles leave out the logger."""
-_ID = re.compile(rb"\b\w{0,2}[\da-f]{8}(?:-?[\da-f]{4}){0,3}-?[\da-f]{0,16}\b")
-_FIGURE = re.compile(rb"\d+")
+_ID = re.compile(r"\b\w{0,2}[\da-f]{8}(?:-?[\da-f]{4}){0,3}-?[\da-f]{0,16}\b")
+_FIGURE = re.compile(r"\d+")
 
 
 class Growth:
@@ -39,24 +39,25 @@ class Growth:
         for path in self._run_dir.glob(folders.EVENTS):
             self._count += self._grew(path) is not None
         for path in (path for pattern in (folders.JOB_LOG, LOGS) for path in self._run_dir.glob(pattern)):
-            for line in re.split(rb"[\r\n]+", self._grew(path) or b""):
+            for line in re.split(r"[\r\n]+", self._grew(path) or ""):
                 self._take(line)
         return self._count
 
-    def _grew(self, path: Path) -> bytes | None:
+    def _grew(self, path: Path) -> str | None:
         """Return what was added to a file; None if nothing was."""
         with suppress(OSError):  # another run of the same name may remove files
             size, read = path.lstat().st_size, self._read.get(path, 0)
             if size != read:
                 self._read[path] = size
-                return files.end(path, min(_MOST, size - read if size > read else size))
+                new = files.end(path, min(_MOST, size - read if size > read else size))
+                return new.decode("utf-8", "replace")
         return None
 
-    def _take(self, line: bytes) -> None:
+    def _take(self, line: str) -> None:
         begins = _LINE.match(line)
-        said = _ID.sub(b"", line[begins.end() :] if begins else line)
-        if begins and (begins[1] or b"").decode() not in TRAINERS:
-            said = _FIGURE.sub(b"", said)
+        said = _ID.sub("", line[begins.end() :] if begins else line)
+        if begins and begins[1] not in TRAINERS:
+            said = _FIGURE.sub("", said)
         if said.strip() and hash(said) not in self._known:
             self._known = set() if len(self._known) >= _KNOWN else self._known
             self._known.add(hash(said))

@@ -214,7 +214,7 @@ def _counted(source: Source) -> Iterator[Found]:
                 yield found._replace(value=len(value), option="")
             elif _counts(value):
                 yield found
-    if match := re.search(r"\bsimulator\b.*?\s-n[ =]*(\d+)", source.words, re.DOTALL):
+    if match := re.search(r"\bsimulator\b.{0,400}?\s-n[ =]{0,4}(\d{1,9})", source.words, re.DOTALL):
         yield Found(int(match[1]), source.entry)
     for keyword in ("n_clients", "num_clients"):
         yield from (found for found in source.given(keyword) if _counts(found.value))

@@ -22,7 +22,9 @@ _DEEPEST = 8
 _CONFIGURATION = re.compile(r"(?:^|/)(?:config_\w+|meta)\.(?:json|conf|ya?ml)\Z")
 _SERVER = re.compile(r"config_fed_server\.(?:json|conf|ya?ml)\Z")
 _META = re.compile(r"meta\.(?:json|conf|ya?ml)\Z")
-_PAIR = re.compile(r"""["']?(\w+)["']?\s*[:=]\s*["']?([^\s"',}\]\[{]+|\$?\{\w+\})""")
+_PAIR = re.compile(
+    r"""(?<!\w)(\w{1,100})["']?\s{0,20}[:=]\s{0,200}["']?([^\s"',}\]\[{]{1,1000}|\$?\{\w{1,100}\})"""
+)
 """A key with its plain value, alike in JSON, HOCON and flow YAML."""
 _COMMENT = re.compile(r"(?m)(?:^|\s)(?:#|//).*$")
 
@@ -160,7 +162,7 @@ class Configuration:
     def sites(self) -> list[str]:
         """The sites that a meta.json deploys to by name."""
         deployed = self.text.partition("deploy_map")[2].partition("}")[0]
-        names = re.findall(r"[\w@.-]+", " ".join(re.findall(r"\[([^\]]*)\]", deployed)))
+        names = re.findall(r"[\w@.-]+", " ".join(re.findall(r"\[([^\[\]]{0,9999})\]", deployed)))
         return [name for name in dict.fromkeys(names) if name != "server" and not name.startswith("@")]
 
     def most(self, key: str) -> int | None:
