@@ -201,8 +201,9 @@ def _root(run: Run, verdict: VerdictKind, found: Diagnosis, shown: ClaimResult |
         return None
     at = (shown.file, shown.line) if shown else None
     echoes = any(finding.echo and (finding.file, finding.line) == at for finding in found.findings)
-    owed = verdict == "HUNG" and any(f"/{task.site}/" in f"/{cause.file}" for task in _owed(run))
-    of_foreign = foreign and verdict != "UNPROVEN" and not cause.name.endswith("_error")
+    logged = cause.name.endswith("_error")
+    owed = logged and verdict == "HUNG" and any(f"/{task.site}/" in f"/{cause.file}" for task in _owed(run))
+    of_foreign = foreign and verdict != "UNPROVEN" and not logged
     enough = {"certain"} if run.ended is None and not foreign else {"certain", "likely"}
     return cause if echoes or owed or of_foreign or cause.confidence in enough else None
 
