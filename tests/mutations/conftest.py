@@ -24,7 +24,7 @@ def bench(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def no_doctor(monkeypatch):
     """Leave the doctor out, as no finding of his makes a PASS."""
-    monkeypatch.setattr("rekindle.judge.verdict.diagnose_run", lambda *_: Diagnosis(cause=None))
+    monkeypatch.setattr("rekindle.judge.verdict.diagnose_run", lambda *_, **__: Diagnosis(cause=None))
 
 
 @pytest.fixture

@@ -70,7 +70,8 @@ def results_are_their_own(run: Run) -> Iterator[Result]:
 
 def _mixes(event: TaskEvent, before: TaskEvent) -> bool:
     """Whether what a site made lies in one plane with what it got, and what it got and made before."""
-    if event.kept is None or not event.sent or not before.sent:
+    models = event.sent, event.sketch, before.sent, before.sketch
+    if event.kept is None or not event.sent or len({*map(len, models)}) > 1:
         return False
     got, sent, change = ([*map(sub, model, event.sent)] for model in (before.sent, made(before), made(event)))
     rest = reject(reject(change, got), reject(sent, got))

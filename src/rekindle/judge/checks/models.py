@@ -44,6 +44,9 @@ def saved_models_load(run: Run) -> Iterator[Result]:
         yield fails("The final model is none that the server saved.", run.final)
     began, sent = run.saved.loaded.get(""), {line.event.values for line in run.of(TaskEvent)}
     saved = run.saved.files
+    gone = {file for file in run.saved.loaded if not (run.folder / file).exists()} - run.left.keys()
+    for file in sorted(gone):
+        yield unknown(f"{file} loaded in the run's environment, and is missing from the run.")
     for name, file in {**dict(sorted(saved.items())), **dict(sorted(run.saved.left.items()))}.items():
         line, stayed = run.saved.loaded.get(file), f"{name} stayed on the host" if name not in saved else ""
         if line is None:
