@@ -37,21 +37,27 @@ class Growth:
         in nothing but times and ids. What has no end of line yet counts too, as a progress bar.
         """
         for path in self._run_dir.glob(folders.EVENTS):
-            self._count += self._grew(path) is not None
+            self._count += self._added(path) is not None
         for path in (path for pattern in (folders.JOB_LOG, LOGS) for path in self._run_dir.glob(pattern)):
-            for line in re.split(r"[\r\n]+", self._grew(path) or ""):
+            for line in re.split(r"[\r\n]+", self._new(path)):
                 self._take(line)
         return self._count
 
-    def _grew(self, path: Path) -> str | None:
-        """Return what was added to a file; None if nothing was."""
+    def _added(self, path: Path) -> int | None:
+        """Return how many bytes a file has that it had not, or all if it is shorter; None if it is as it was."""
         with suppress(OSError):  # another run of the same name may remove files
             size, read = path.lstat().st_size, self._read.get(path, 0)
             if size != read:
                 self._read[path] = size
-                new = files.end(path, min(_MOST, size - read if size > read else size))
-                return new.decode("utf-8", "replace")
+                return size if size < read else size - read
         return None
+
+    def _new(self, path: Path) -> str:
+        """Return what was added to a file."""
+        added = self._added(path) or 0
+        with suppress(OSError):  # a job may put anything in its place
+            return files.end(path, min(_MOST, added)).decode("utf-8", "replace") if added else ""
+        return ""
 
     def _take(self, line: str) -> None:
         begins = _LINE.match(line)

@@ -67,13 +67,10 @@ class _Size:
         self.values = self.bytes = 0
         self.squares = 0.0
 
-    def add(self, leaf: Any) -> None:
-        if isinstance(leaf, bytes):
-            self.bytes += len(leaf)
-            return
-        numbers = array(leaf)
-        self.values, self.bytes = self.values + numbers.size, self.bytes + leaf.nbytes
-        self.squares += float((numbers.astype("float64") ** 2).sum())
+    def add(self, result: Any, size: int) -> None:
+        """Take a leaf of so many bytes."""
+        self.values, self.bytes = self.values + result.size, self.bytes + size
+        self.squares += float((result**2).sum())
 
 
 class _Step:
@@ -158,12 +155,13 @@ def figures(
     size, step, kept, alike = _Size(), _Step(_rms(sent)), _Kept(), _Correlation()
     buffers = _of_batch_norm(got)
     for name, leaf in leaves(got):
-        size.add(leaf)
         if isinstance(leaf, bytes):
+            size.bytes += len(leaf)
             continue
         numbers = array(leaf)
         weights = numbers.dtype.kind == "f" and not BUFFER.search(name) and name not in buffers
         before, result, base = _counterpart(name, numbers, sent), numbers.astype(np.float64), 0.0
+        size.add(result, leaf.nbytes)
         if before is not None:
             then = before.astype(np.float64)
             base = then if difference else 0.0
