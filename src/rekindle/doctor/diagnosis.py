@@ -27,7 +27,6 @@ from .texts import Text
 from .timeline import timeline
 
 _MOST = 1_000
-_OF_RUN: bool | None = None
 
 
 def diagnose_run(run_dir: Path, spec: RunSpec | None = None, failed: bool | None = None) -> Diagnosis:

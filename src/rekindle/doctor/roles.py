@@ -12,14 +12,15 @@ from rekindle.flare.processes import client_in
 from rekindle.flare.workspace import LOG, SERVER
 from rekindle.host import folders
 from rekindle.records import Finding
+from rekindle.records.stacks import stacks_in
 
+from .catalogue import Rank
 from .scan import Found, one_line
 from .streams import TRAINER, stream
 from .texts import Text, seconds
 
 _OF_LAUNCHER = re.compile(r"_\w{1,60}: |start task run\(\)")
 """What NVFlare itself logs under a trainer's logger."""
-_BLOCK = re.compile(r"^Process \d{1,8}: ", re.MULTILINE)
 _WAITS = "InProcessClientAPIExecutor.execute ("
 _RUNS = "TaskScriptRunner.run ("
 _NAMED, _SAID, _NEVER = 10, 160, "~"
@@ -63,32 +64,24 @@ def silent(logs: list[Text]) -> Iterator[Found]:
         given = list(GIVEN.finditer(log.raw))
         if not given or ENDED.search(log.raw) or RETURNED.search(log.raw, given[-1].end()):
             continue
+        if over and log.ends >= server.ends:
+            continue
         task, said = given[-1][1], _last_words(log, len(log.raw))
         line = log.raw.rstrip().count("\n") + 1
-        place = (log.ends, log.nearness, line, line, line)
-        if over and log.ends < server.ends:
-            after = f"{seconds(log.ends, server.ends) or 0:.0f} s before the server's"
-            died = Finding(
-                name="site_died",
-                cause=f"{site}'s log stops in its task {task}, {after}: its process died.{said}",
-                layer="host",
-                remedy=_DIED,
-                confidence="likely",
-                file=log.file,
-                line=line,
-            )
-            yield Found(died, "symptom", *place, sure=True)
-        elif not over:
-            owes = Finding(
-                name="site_owes_a_result",
-                cause=f"{site} was given its task {task} and has not returned it.{said}",
-                layer="job",
-                remedy=_OWES,
-                confidence="possible",
-                file=log.file,
-                line=line,
-            )
-            yield Found(owes, "guess", *place, sure=True)
+        after = f"{seconds(log.ends, server.ends) or 0:.0f} s before the server's"
+        died = f"{site}'s log stops in its task {task}, {after}: its process died.{said}"
+        owes = f"{site} was given its task {task} and has not returned it.{said}"
+        finding = Finding(
+            name="site_died" if over else "site_owes_a_result",
+            cause=died if over else owes,
+            layer="host" if over else "job",
+            remedy=_DIED if over else _OWES,
+            confidence="likely" if over else "possible",
+            file=log.file,
+            line=line,
+        )
+        rank: Rank = "symptom" if over else "guess"
+        yield Found(finding, rank, log.ends, log.nearness, line, line, line, sure=True)
 
 
 def with_last_words(one: Found, log: Text) -> Found:
@@ -129,11 +122,9 @@ def ended_scripts(logs: list[Text]) -> Found | None:
     return None
 
 
-def _waiting(stacks: str) -> dict[int, str]:
-    starts = [match.start() for match in _BLOCK.finditer(stacks)]
-    ends = [*starts[1:], len(stacks)]
-    blocks = {start: stacks[start:end] for start, end in zip(starts, ends, strict=False)}
-    return {start: block for start, block in blocks.items() if _WAITS in block and _RUNS not in block}
+def _waiting(text: str) -> dict[int, str]:
+    parts = {stacks.start: stacks.text for stacks in stacks_in(text)}
+    return {start: part for start, part in parts.items() if _WAITS in part and _RUNS not in part}
 
 
 def overwritten(logs: list[Text]) -> Found | None:

@@ -4,13 +4,13 @@
 import re
 
 from rekindle.host import files, folders
+from rekindle.records.stacks import stacks_in
 from rekindle.records.text import clean
 
 from .run import Run
 
 _LARGEST = 1 << 22
 """Bytes of a file of stacks that are read."""
-_PROCESS = re.compile(r"^Process (\d{1,10}):", re.MULTILINE)
 _FRAME = re.compile(r"^ {4}\S.{0,300} \(([^()\s]{1,300}\.py):(\d{1,9})\)$", re.MULTILINE)
 """As py-spy prints a frame: its function, its file and its line."""
 
@@ -27,20 +27,16 @@ def find_lines(run: Run) -> dict[str, str]:
     for node in run.nodes:
         owners = run.samples.owners_of(node)
         name = f"{folders.AUTOPSY}/stacks{f'-{node}' if node and node != run.nodes[0] else ''}.txt"
-        for pid, text in _stacks(run, name):
-            lines = (f"{file.rpartition('/')[2]}:{line}" for file, line in _FRAME.findall(text))
+        for stacks in stacks_in(_text(run, name)):
+            lines = (f"{file.rpartition('/')[2]}:{line}" for file, line in _FRAME.findall(stacks.text))
             own = (line for line in lines if line.partition(":")[0] in code)
-            if pid in owners and (line := next(own, None)):
-                found.setdefault(owners[pid], line)
+            if stacks.pid in owners and (line := next(own, None)):
+                found.setdefault(owners[stacks.pid], line)
     return found
 
 
-def _stacks(run: Run, name: str) -> list[tuple[str, str]]:
-    """Return PID and stacks of each process in a file of the autopsy."""
+def _text(run: Run, name: str) -> str:
     try:
-        text = clean(files.end(run.folder / name, _LARGEST).decode("utf-8", "replace"), _LARGEST)
-    except OSError:
-        return []
-    starts = [*_PROCESS.finditer(text)]
-    ends = [*(start.start() for start in starts[1:]), len(text)]
-    return [(start[1], text[start.end() : end]) for start, end in zip(starts, ends, strict=True)]
+        return clean(files.end(run.folder / name, _LARGEST).decode("utf-8", "replace"), _LARGEST)
+    except OSError:  # the run had no autopsy
+        return ""

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from rekindle.flare.log import OF_TORCH, TRAINERS, LogRecord
+from rekindle.flare.log import OF_TORCH, RETURNED, TRAINERS, LogRecord
 from rekindle.flare.lost import of_the_lost
 from rekindle.flare.workspace import SERVER
 from rekindle.host import folders
@@ -54,8 +54,6 @@ _DIED = re.compile(
     r"|\s*exitcode\s*: *-?[1-9]|.{0,200}\bNCCL error\b|Aborting current RUN"
     r"|External process exited with return code -?[1-9])"
 )
-_SENT = "task result sent to server"
-"""Of a client, whose trainer had gone on from what it printed before."""
 _LASTING = re.compile(
     _DIED.pattern
     + r"|torch[./]distributed|\bDist\w+Error|[Gg]loo|NCCL"
@@ -215,8 +213,9 @@ def _errors(record: LogRecord) -> Iterator[str]:
 def trainers_print_no_failure(run: Run) -> Iterator[Result]:
     overcome = []
     for name in run.members:
-        last = max((record.time for record in run.logs.records(name) if _SENT in record.message), default=0.0)
-        for record, message in printed_failures(run.logs.records(name)):
+        records = run.logs.records(name)
+        last = max((record.time for record in records if RETURNED.search(record.message)), default=0.0)
+        for record, message in printed_failures(records):
             if record.time < last and not _LASTING.search(message):
                 overcome.append((record, f"{name}: {message}"))
             else:
