@@ -44,7 +44,7 @@ class Growth:
         return self._count
 
     def _added(self, path: Path) -> int | None:
-        """Return how many bytes a file has that it had not, or all if it is shorter; None if it is as it was."""
+        """Return how many bytes a file has gained, or all if it is shorter now; None if it is as it was."""
         with suppress(OSError):  # another run of the same name may remove files
             size, read = path.lstat().st_size, self._read.get(path, 0)
             if size != read:
