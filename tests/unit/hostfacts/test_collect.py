@@ -243,7 +243,7 @@ def test_variables_and_files_of_pip_and_nccl(collect, tmp_path):
 
 SECRETS = ["https://me:CANARY@h.example/p", "https://CANARY@h.example/p", "https://h.example/p?sig=CANARY"]
 SECRETS += ["me:CANARY@proxy.example:3128", "http://me:CAN:ARY@CANARY@h.example/p"]
-SECRETS += ["https://h.example/CANARY/org/simple/", "https://h.example/priv/CANARY/simple"]
+SECRETS += ["https://h.example/CANARY/org/wheels/", "https://h.example/priv/CANARY/wheels"]
 SECRETS += [
     "https://me:CAN ARY@h.example/p",
     "https://me:a@CAN ARY@h.example/p",
