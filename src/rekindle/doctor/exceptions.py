@@ -43,6 +43,8 @@ _INSTALLED = ("site-packages/", "dist-packages/", "/lib/python", "/rekindle/trai
 _GAP = 6000
 ENDINGS = ("SignalException", "ChildFailedError", "SystemExit", "KeyboardInterrupt", "_Interrupted")
 """Exceptions that end a process on request, or report that another one failed."""
+_PROGRAM = re.compile(r"\[Errno 2\] No such file or directory: '[^'/\n]{1,200}'")
+"""What Python says where it was to start a program and no folder of PATH has it."""
 _RAISED_AGAIN = re.compile(r"Caught \w{1,80} in ")
 """How a message begins that torch gives an exception of a worker's, whose own traceback follows."""
 OF_PYTHON = re.compile(
@@ -123,6 +125,8 @@ def _raised(text: Text, match: re.Match[str]) -> Raised:
             match.string, match.end()
         )
         message = f"{message} {more[1].strip()}" if more else message
+    if packages[-1:] == ("subprocess",) and _PROGRAM.fullmatch(message):
+        message += " (a program)"
     end = match.end()
     if last_error := _LAST_ERROR.match(match.string, end):
         message, end = f"{message}: {last_error[1]}", last_error.end()

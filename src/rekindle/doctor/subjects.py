@@ -29,6 +29,7 @@ _PLACES: dict[str, tuple[tuple[Layer, re.Pattern[str]], ...]] = {
         ("environment", shape("missing: environment")),
         ("host", shape("missing: host")),
     ),
+    "A program is missing": (("driver", shape("missing: driver")),),
     "A connection fails": (("host", shape("connection: host")),),
 }
 """Whose a fault is by the place in its message, where its words do not tell."""

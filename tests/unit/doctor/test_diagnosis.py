@@ -291,3 +291,24 @@ def test_what_is_no_log_is_one_sentence_with_a_fix(tmp_path):
         with pytest.raises(RecordError, match=r"^\S+ cannot be read[^\n]* Fix: ") as raised:
             list(read_logs([path]))
         assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "cause", "layer"),
+    [
+        ("nvidia-smi", "/usr/lib/python3.12/subprocess.py", "A program is missing", "driver"),
+        ("ffmpeg", "/opt/python/lib/python3.12/subprocess.py", "A program is missing", "environment"),
+        ("labels", "/data/job/client.py", "A process raised", "job"),
+        ("/data/labels", "/usr/lib/python3.12/subprocess.py", "A process raised", "job"),
+    ],
+)
+def test_what_subprocess_cannot_start_is_a_program(tmp_path, name, where, cause, layer):
+    log = tmp_path / "job.log"
+    log.write_text(
+        'Traceback (most recent call last):\n  File "/data/job/client.py", line 3, in <module>\n    go()\n'
+        f'  File "{where}", line 1950, in _execute_child\n    raise child_exception_type(errno_num)\n'
+        f"FileNotFoundError: [Errno 2] No such file or directory: '{name}'\n"
+    )
+    (finding,) = diagnose_paths([log])
+    assert finding.cause.startswith(cause), finding
+    assert finding.layer == layer
