@@ -56,7 +56,7 @@ def main() -> None:
         nccl_log = "\n".join(path.read_text(errors="replace") for path in Path(folder).glob("nccl-*.log"))
     for figure in figures:
         if figure["name"].startswith(_TOGETHER) and (links := _links(nccl_log)):
-            figure["says"] += f", by {links}"
+            figure["message"] += f", by {links}"
     after = smi.read(uuids)
     figures += smi.measurements(before, after, uuids)
     figures += ports.measure()

@@ -89,12 +89,12 @@ def measurements(conditions: list[dict[str, Any]], uuids: list[str], burn: bool)
         slowed = [sample for sample in samples if _HARD & set(sample["throttle"])]
         share = 100.0 * len(slowed) / len(samples) if samples else None
         message = f"in {len(slowed)} of {len(samples)} samples"
-        figures.append({"name": "throttled", "gpu": uuid, "value": share, "unit": "%", "says": message})
+        figures.append({"name": "throttled", "gpu": uuid, "value": share, "unit": "%", "message": message})
         if burn:
             figures += _slopes(uuid, samples)
         if burn and slowed:
             at, why = slowed[0]["seconds"], " and ".join(slowed[0]["throttle"])
-            figure = {"value": at, "unit": "s", "says": f"first {why}"}
+            figure = {"value": at, "unit": "s", "message": f"first {why}"}
             figures.append({"name": "time_to_throttle", "gpu": uuid, **figure})
     return figures
 
@@ -116,5 +116,5 @@ def _slopes(uuid: str, samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
             middle = fit.intercept + fit.slope * points[len(points) // 2][0]
             value = 100 * fit.slope / middle if unit == "%/min" and middle else fit.slope
         message = f"over {len(points)} samples of the load's second half"
-        figures.append({"name": name, "gpu": uuid, "value": value, "unit": unit, "says": message})
+        figures.append({"name": name, "gpu": uuid, "value": value, "unit": unit, "message": message})
     return figures

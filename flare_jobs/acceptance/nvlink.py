@@ -63,7 +63,7 @@ def up(by_gpu: Lanes, uuid: str, several: bool) -> list[dict[str, Any]]:
     if mine is None or (not any(mine) and not several):
         return []
     message = f"{sum(mine)} of {len(mine)} lanes are up" if mine else "no lane is up"
-    figure = {"name": "nvlinks_up", "gpu": uuid, "value": float(sum(mine)), "unit": "lanes", "says": message}
+    figure = {"name": "nvlinks_up", "gpu": uuid, "value": float(sum(mine)), "unit": "lanes", "message": message}
     most = {"norm": float(len(mine)), "source": "nvidia-smi nvlink -s: the lanes that it has"}
     return [figure | most if mine else figure]
 
@@ -73,7 +73,7 @@ def counted(before: Errors, after: Errors, uuid: str) -> dict[str, Any]:
     figure: dict[str, Any] = {"name": "nvlink_errors", "gpu": uuid, "value": None, "unit": "errors"}
     first, last = before.get(uuid), after.get(uuid)
     if not first or not last:
-        return figure | {"says": "nvidia-smi nvlink -e has no error counter of it that is known here"}
+        return figure | {"message": "nvidia-smi nvlink -e has no error counter of it that is known here"}
     new_errors = {}
     for counter, count in last.items():
         stood = first.get(counter, 0)
@@ -86,4 +86,4 @@ def counted(before: Errors, after: Errors, uuid: str) -> dict[str, Any]:
         f"{sum(new_errors.values())} came meanwhile on {len({lane for lane, _ in last})} links, "
         f"{sum(first.values())} stood before{details}"
     )
-    return figure | {"value": float(sum(new_errors.values())), "says": message}
+    return figure | {"value": float(sum(new_errors.values())), "message": message}

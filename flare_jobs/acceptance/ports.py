@@ -31,7 +31,7 @@ def measure(devices: Path = Path("/sys/class/infiniband")) -> list[dict[str, Any
         "name": "infiniband_ports_down",
         "value": float(len(down)),
         "unit": "ports",
-        "says": f"of {len(ports)} InfiniBand ports{details}",
+        "message": f"of {len(ports)} InfiniBand ports{details}",
         "norm": float(sum(link not in _LINKED for _, link in down.values())),
         "source": "those without a link, in which there may never have been a cable",
     }

@@ -52,7 +52,7 @@ class Rank:
             "unit": unit,
             "series": series,
         }
-        self.figures.append(figure | {"says": message} | more)
+        self.figures.append(figure | {"message": message} | more)
 
 
 def _bind(device: torch.device) -> str:

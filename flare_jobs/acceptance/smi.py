@@ -160,7 +160,7 @@ def use(gpu: Gpu) -> dict[str, Any]:
 
 def _figure(name: str, uuid: str, value: float | None, unit: str, message: str = "") -> dict[str, Any]:
     sentence = message or ("by nvidia-smi" if value is not None else "nvidia-smi does not report it")
-    return {"name": name, "gpu": uuid, "value": value, "unit": unit, "says": sentence}
+    return {"name": name, "gpu": uuid, "value": value, "unit": unit, "message": sentence}
 
 
 def _reached(

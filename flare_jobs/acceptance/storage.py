@@ -26,7 +26,7 @@ def measure(folders: Mapping[str, Path]) -> list[dict[str, Any]]:
         figures += _rates(name, folder)
     shm = os.statvfs("/dev/shm") if Path("/dev/shm").is_dir() else None
     free = shm.f_bavail * shm.f_frsize / (1 << 20) if shm else None
-    figures.append({"name": "shm_mib", "value": free, "unit": "MiB", "says": "free in /dev/shm"})
+    figures.append({"name": "shm_mib", "value": free, "unit": "MiB", "message": "free in /dev/shm"})
     return figures
 
 
@@ -51,7 +51,7 @@ def _rates(name: str, folder: Path) -> list[dict[str, Any]]:
             "value": median(rates) if rates else None,
             "unit": "MB/s",
             "series": rates,
-            "says": message,
+            "message": message,
         }
         for verb, rates in (("write", written), ("read", read))
     ]

@@ -39,7 +39,7 @@ class ActionModule(Action):
         """Ensure that the host has a valid kit, and write kit.json; a valid kit stays as it is."""
         self._args = args = json.loads(json.dumps(args))  # without Ansible's tags
         home = Path(args["home"])
-        host, release = host_in(home), plan_in(home).nvflare or ""
+        host, release = host_in(home), plan_in(home).nvflare
         server = {name: args[name] for name in ("address", "port", "scheme")}
         authority = Authority(
             *(state.folder(), args["federation"], release, server, args["wheelhouse"]),

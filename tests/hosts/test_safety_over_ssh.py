@@ -64,7 +64,7 @@ def test_what_a_host_prints_is_no_command_and_names_no_file_here(pair, tmp_path)
     playbook = tmp_path / "collect.yml"
     home = tmp_path / "home"
     spec = read(RUN / "spec.json", RunSpec)
-    placed = PlacedRecord(run="/home/lease/evil-run", payload="/none", spec=spec)
+    placed = PlacedRecord(run="/home/lease/evil-run", payload="/none", spec=spec, at="2026-11-25T22:28:00Z")
     write(home / "pt_ddp.placed.json", placed)
     playbook.write_text(COLLECT % home)
     done = play(playbook, pair.inventory, tmp_path / "r", **OWN_PLAYBOOK)

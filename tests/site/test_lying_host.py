@@ -41,7 +41,7 @@ def test_a_host_that_starts_nothing_and_sends_a_pass_has_not_passed(tmp_path, in
         write(run / "spec.json", sent)
     write(results / "run.json", PlaybookRecord(run="r", started="2026-11-21T02:00:00Z", hosts=("liar",)))
     payload = written(packed(REPOSITORY / "flare_jobs"), results / "payload")
-    placed = PlacedRecord(run=str(run), payload=str(payload), spec=sent)
+    placed = PlacedRecord(run=str(run), payload=str(payload), spec=sent, at="2026-11-25T22:28:00Z")
     write(results / "liar" / "pt_ddp.placed.json", placed)
     playbook = tmp_path / "collect.yml"
     playbook.write_text(COLLECT.format(python=sys.executable, home=results / "liar"))

@@ -94,7 +94,7 @@ def root(log):
 
 def shown(failure):
     """Whether the cause is among the lines of the timeline."""
-    return any(failure.told(moment.says) for moment in found(failure.log).timeline)
+    return any(failure.told(moment.message) for moment in found(failure.log).timeline)
 
 
 def grade(failure):

@@ -83,7 +83,7 @@ def packed(run):
 
 
 def under(run, spec):
-    """Have a recorded run of spec/2 be one of ``spec``: every line of its evidence repeats its nonce."""
+    """Have a recorded run be one of ``spec``: every line of its evidence repeats its nonce."""
     old = read(run / "spec.json", RunSpec).nonce
     for path in [*(run / "evidence").iterdir(), run / "samples.jsonl", run / "ended.json"]:
         path.write_text(path.read_text().replace(old, spec.nonce))

@@ -59,6 +59,7 @@ PLAN = PlanRecord(
     host="gpu-1",
     made=NOW,
     host_sha256=SHA,
+    nvflare="2.7.3",
     environments=(
         PlannedEnvironment(
             framework="torch",

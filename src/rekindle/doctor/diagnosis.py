@@ -148,5 +148,5 @@ def _logs(run_dir: Path, ended: Ended | None) -> Iterator[Text]:
 
 def _interrupted(record: Text, message: str) -> Text:
     """Return what interrupted a run, in the line of its record that has it."""
-    before = record.raw.count("\n", 0, max(0, record.raw.find('"says"')))
+    before = record.raw.count("\n", 0, max(0, record.raw.find('"message"')))
     return Text(record.file, "\n" * before + message)

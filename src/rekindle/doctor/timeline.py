@@ -35,5 +35,10 @@ def _moment(time: str, by: str, here: int, log: Text) -> Moment:
     if lines and (elapsed := seconds(time, log.ends)):
         after = f"the log goes on for {elapsed:.0f} s"
     return Moment(
-        time=time, process=by, says=one_line(said, _SHOWN), after=after, file=log.file, line=log.place(here)
+        time=time,
+        process=by,
+        message=one_line(said, _SHOWN),
+        after=after,
+        file=log.file,
+        line=log.place(here),
     )

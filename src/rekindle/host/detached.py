@@ -54,7 +54,7 @@ def progress(state: State, message: str, elapsed_s: float, **more: Any) -> str:
     fields = {
         "schema": "rekindle/progress/1",
         "state": state,
-        "says": message,
+        "message": message,
         "elapsed_s": round(elapsed_s, 1),
     }
     return json.dumps({**fields, "changed": False, "result": {}, **more}, indent=2) + "\n"

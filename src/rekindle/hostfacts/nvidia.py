@@ -194,7 +194,7 @@ def _gpu(
         {
             "index": position if index is None else index,
             "state": state,
-            "says": complaints[0] if complaints else None,
+            "message": complaints[0] if complaints else None,
             "throttle_reasons": _throttle_reasons(element),
             "nvlink_gb_per_s": links.get(uuid or "", ()),
             "processes": _processes(element),

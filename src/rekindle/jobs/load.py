@@ -16,7 +16,7 @@ from rekindle.records import Example, Job, PlanRecord, RecordError, convert, eve
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
 from rekindle.records.job import Variant
 from rekindle.records.misfits import misfits
-from rekindle.solver.catalogue import environments, rules
+from rekindle.solver.catalogue import environments
 
 from . import requirements
 from .data import require_sent
@@ -86,7 +86,7 @@ def load_planned(jobs: Path, plan: PlanRecord) -> list[Job]:
 def load_of_plan(jobs: Path, plan: PlanRecord, name: str) -> Job:
     """Read one job of a plan, as `load_planned` does."""
     job = load_job(jobs, plan.own.get(name, name))
-    release = minor(plan.nvflare or rules().nvflare.version)
+    release = minor(plan.nvflare)
     if job.example is None or release is None:
         return job
     variant = job.example.variants.get(release, Variant())

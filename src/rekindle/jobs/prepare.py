@@ -57,7 +57,6 @@ def prepare(  # noqa: PLR0913, PLR0917 - each is a part of what is prepared
         versions = {name: packages[name] for name in _NOTED if name in packages}
         versions = {"python": environment.python_version, **versions}
     return RunSpec(
-        schema="rekindle/spec/3",
         host=host.host,
         job=replace(job, sites=len(sites)),
         sites=sites,

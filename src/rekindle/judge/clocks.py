@@ -17,7 +17,6 @@ from rekindle.records.folders import clock_in
 
 from .logs import Logs
 
-NO_OFFSET = Clock(offset_s=0.0, error_s=0.0)
 SLACK_S = 0.1
 """Clocks of processes on one host, and the time to write a line."""
 _DRIFT_S = 0.1
@@ -26,14 +25,14 @@ _ZONE_S = 900
 """Time zones differ by multiples of a quarter of an hour."""
 
 
-def of_host(folder: Path, host: str | None) -> Clock:
-    """Return a host's clock when its part of the run in ``folder`` was collected; no offset if unknown.
+def of_host(folder: Path, host: str | None) -> Clock | None:
+    """Return a host's clock when its part of the run in ``folder`` was collected; None if unknown.
 
     Raises:
         RecordError: its record is broken.
     """
     known = host is not None and (folder / host / folders.CLOCK).exists()
-    return clock_in(folder / str(host)) if known else NO_OFFSET
+    return clock_in(folder / str(host)) if known else None
 
 
 class Clocks:
@@ -61,7 +60,8 @@ class Clocks:
         records = self._logs.records(name)
         if not records or self._started is None:
             return 0.0
-        return _ahead_s(records[0].time, self._started, of_host(self._folder, self._spec.member_host(name)))
+        clock = of_host(self._folder, self._spec.member_host(name))
+        return _ahead_s(records[0].time, self._started, clock.offset_s if clock else 0.0)
 
     @cached_property
     def _by_result_s(self) -> float | None:
@@ -73,7 +73,7 @@ class Clocks:
         for record in self._logs.records(SERVER) if first else ():
             came = CAME.search(record.message)
             if first and came and came.group(1, 2) == (first.site, first.task):
-                return _ahead_s(record.time, first.time, NO_OFFSET)
+                return _ahead_s(record.time, first.time, 0.0)
         return None
 
     @cached_property
@@ -81,20 +81,27 @@ class Clocks:
         """The most by which times of several hosts may contradict each other, as clocks are not exact."""
         if not self._spec.federated:
             return 0.0
-        errors = (of_host(self._folder, node).error_s for node in self._spec.nodes)
-        return 2 * max(errors, default=0.0) + _DRIFT_S
+        clocks = (of_host(self._folder, node) for node in self._spec.nodes)
+        return 2 * max((clock.error_s for clock in clocks if clock), default=0.0) + _DRIFT_S
 
 
-def _ahead_s(logged: float, at: float, host: Clock) -> float:
-    """Return the seconds that a log is ahead, by a time ``logged`` at ``at`` seconds since the epoch."""
-    return round((logged - host.offset_s - at) / _ZONE_S) * _ZONE_S + host.offset_s
+def _ahead_s(logged: float, at: float, offset_s: float) -> float:
+    """Return the seconds that a log is ahead, by a time ``logged`` at ``at`` seconds since the epoch.
+
+    Args:
+        logged: seconds since the epoch, if the log's local time were UTC.
+        at: when that was, by the controller's clock.
+        offset_s: of the host's clock from the controller's.
+    """
+    return round((logged - offset_s - at) / _ZONE_S) * _ZONE_S + offset_s
 
 
 def by_controller(lines: list[Line[Any]], folder: Path, spec: RunSpec) -> list[Line[Any]]:
     """Return lines of evidence with their times by the controller's clock; those of one host as they are."""
     if not spec.federated:
         return lines
-    offsets = {node: of_host(folder, node).offset_s for node in spec.nodes}
+    clocks = {node: of_host(folder, node) for node in spec.nodes}
+    offsets = {node: clock.offset_s for node, clock in clocks.items() if clock}
     ahead = (offsets.get(spec.host_of(line.file) or "", 0.0) for line in lines)
     return [
         Line(replace(line.event, time=line.event.time - seconds), line.file, line.line)

@@ -55,11 +55,7 @@ FileName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*\Z", max_le
 """A plain file name, also where it came from a host."""
 
 
-JSON_NAMES = {"message": "says"}
-"""Fields that the files of earlier releases have under other names."""
-
-
-class Record(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, rename=JSON_NAMES):
+class Record(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """A typed value that refuses unknown fields."""
 
 

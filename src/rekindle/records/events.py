@@ -45,8 +45,8 @@ class DeviceEvent(RankEvent, kw_only=True, frozen=True, tag="device"):
     uuid: Text | None
     name: Text | None
     backend: Text
-    node: Text | None = None
-    """SLURM's name, or else the machine's; None in older runs."""
+    node: Text
+    """SLURM's name, or else the machine's."""
 
 
 class RoundEvent(RankEvent, kw_only=True, frozen=True, tag="round"):
@@ -154,7 +154,7 @@ class TaskEvent(Event, kw_only=True, frozen=True, tag="task"):
     weight: Number | None = None
     """Its weight in the aggregation: the site's training steps; None if not reported."""
     names: Digest | None = None
-    """Digest of the names of its floating-point leaves, which the sketches cover; None in older evidence."""
+    """Digest of the names of its floating-point leaves, which the sketches cover; None where it has none."""
     sketch: Sketch = ()
     sent: Sketch = ()
     """Sketch of what the site was sent under the same names; empty where it lacks one."""
@@ -191,7 +191,7 @@ class GpuSample(msgspec.Struct, kw_only=True, frozen=True):
 
     utilisation: Integer
     memory_utilisation: Integer | None = None
-    """Percent of the time in which its memory was read or written; None in older samples."""
+    """Percent of the time in which its memory was read or written; None where NVML does not report it."""
     used_mib: Integer
     processes: Table[Integer]
     """MiB by PID."""
@@ -200,7 +200,7 @@ class GpuSample(msgspec.Struct, kw_only=True, frozen=True):
     xids: Few[Integer] | None = None
     """Xid errors since the sample before; None where nothing watches for them."""
     xids_by: Few[Text] = ()
-    """Their sources: ``NVML``'s events, the ``kernel`` log; none in older samples."""
+    """Their sources: ``NVML``'s events, the ``kernel`` log."""
     ecc_uncorrected: Integer | None = None
     """Uncorrected memory errors since the driver was loaded; None where NVML does not count them."""
 

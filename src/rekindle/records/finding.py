@@ -35,7 +35,7 @@ class Moment(Record, kw_only=True, frozen=True):
     """As its log has it; empty where that has none."""
     process: Text
     """Who reported it: ``server``, ``site-1``, ``site-1's trainer``, a rank, or a file."""
-    says: Text
+    message: Text
     after: Text
     """What that process logged after it."""
     file: Text

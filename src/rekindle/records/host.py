@@ -167,7 +167,7 @@ class HostRecord(Record, kw_only=True, frozen=True):
     root: Text
     """Rekindle's folder on the host, absolute."""
     boot: Text | None = None
-    """The kernel's id of this boot; None in older records."""
+    """The kernel's id of this boot; None where it has none."""
     os: Os
     cpu: Cpu
     memory: Memory
@@ -180,12 +180,12 @@ class HostRecord(Record, kw_only=True, frozen=True):
     pci_gpus: Integer | None
     """NVIDIA display controllers on the PCI bus; None if it cannot be read."""
     pci_devices: Few[PciGpu] = ()
-    """The same; empty in older records."""
+    """The same."""
     topology: Few[Few[Text]] = ()
     """Square, one row and column a GPU in ``gpus`` order: ``X``, ``NV18``, ``SYS`` … (nvidia-smi topo -m)."""
     cuda_toolkit: Text | None = None
     engines: Few[Engine] = ()
-    """In the order in which they are preferred; empty in older records."""
+    """In the order in which they are preferred."""
     nccl_environment: Table[Text] = {}
     pip: Table[Text] = {}
     """What pip is configured with (index-url, extra-index-url, find-links, cert …), passwords masked."""

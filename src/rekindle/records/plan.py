@@ -72,8 +72,8 @@ class PlanRecord(Record, kw_only=True, frozen=True):
     made: Timestamp
     host_sha256: Text
     """Digest of the host record that this was decided from."""
-    nvflare: Text | None = None
-    """Release that every environment gets; None in older records."""
+    nvflare: Text
+    """Release that every environment gets."""
     environments: Few[PlannedEnvironment]
     jobs: Few[Text] = ()
     federated: Few[Text] = ()

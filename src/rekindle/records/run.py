@@ -55,8 +55,8 @@ class Clock(Record, kw_only=True, frozen=True):
     """The host's less the controller's."""
     error_s: Seconds
     """Half of the round trip: the largest error of the offset."""
-    asked: Timestamp | None = None
-    """When, by the controller's clock; None in older runs."""
+    asked: Timestamp
+    """When, by the controller's clock."""
 
 
 class Bound(Record, kw_only=True, frozen=True):
@@ -107,15 +107,14 @@ class Participant(Record, kw_only=True, frozen=True):
 class RunSpec(Record, kw_only=True, frozen=True):
     """Everything that the driver needs to start a job."""
 
-    schema: Literal["rekindle/spec/2", "rekindle/spec/3"] = "rekindle/spec/2"
-    """/3: an example, whose trainers write no evidence of ours."""
+    schema: Literal["rekindle/spec/3"] = "rekindle/spec/3"
     nonce: Text = ""
     """Made by the controller for this run; every line of its evidence repeats it."""
     clock: Clock | None = None
-    """The host's clock when the nonce was made; None in older runs."""
+    """The host's clock when the nonce was made; None until the host is asked."""
     files: Table[Text] = {}
     """SHA-256 of each file of the job's code as sent, by its name in the job's folder; empty for one that is
-    too large to be collected. None in older runs."""
+    too large to be collected."""
     host: Text
     job: Job
     sites: Few[Site]
@@ -124,8 +123,6 @@ class RunSpec(Record, kw_only=True, frozen=True):
     """Interpreter of the environment that the job runs in."""
     engine: Engine | None = None
     """What runs it in the image that its job names; None: it runs in its environment."""
-    docker: Text | None = None
-    """Of older runs: the path of Docker, in place of ``engine``."""
     lock_sha256: Text
     versions: Table[Text]
     nodes: Few[FileName] = ()

@@ -151,8 +151,8 @@ class PlacedRecord(Record, kw_only=True, frozen=True):
     payload: Text
     """Path of the payload on the host."""
     spec: RunSpec
-    at: Timestamp | None = None
-    """When, by the controller's clock; None in records of older versions."""
+    at: Timestamp
+    """When, by the controller's clock."""
     kept: Timestamp | None = None
     """When the run was judged PASS, if it had passed before and was not run again."""
 

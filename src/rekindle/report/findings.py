@@ -50,7 +50,7 @@ def _paragraph(title: str, finding: Finding) -> str:
 
 def _moment(moment: Moment) -> str:
     time = f"{moment.time[11:19]} " if moment.time else ""
-    said = f"{time}{one_line(moment.process)}: {one_line(moment.says)}"
+    said = f"{time}{one_line(moment.process)}: {one_line(moment.message)}"
     return f"  {said} ({one_line(moment.file)}:{moment.line}; {moment.after})"
 
 

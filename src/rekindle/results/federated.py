@@ -126,14 +126,14 @@ def together(sent: Mapping[str, RunSpec]) -> RunSpec:
     first = next(iter(sent.values()))
     own = {site.name: site for spec in sent.values() for site in spec.own_sites}
     clocks = [spec.clock for spec in sent.values() if spec.clock]
-    asked = min((clock.asked for clock in clocks if clock.asked), default=None)
+    asked, error_s = min(clock.asked for clock in clocks), max(clock.error_s for clock in clocks)
     return replace(
         first,
         host=folders.FEDERATIONS,
         nodes=tuple(sent),
         sites=tuple(own.get(site.name, site) for site in first.sites),
         gpus=tuple(chain.from_iterable(spec.gpus for spec in sent.values())),
-        clock=Clock(offset_s=0.0, error_s=max((clock.error_s for clock in clocks), default=0.0), asked=asked),
+        clock=Clock(offset_s=0.0, error_s=error_s, asked=asked),
     )
 
 

@@ -76,9 +76,8 @@ def _old(before: Sent, oldest: Timestamp) -> bool:
     """Whether a run was judged before ``oldest``, or never, and must have ended before then."""
     if before.judged:
         return (before.at or "") < oldest
-    asked = before.spec.clock.asked if before.spec.clock and not before.spec.slurm else None
-    limit = timedelta(seconds=before.spec.job.limit_s)
-    return asked is not None and moment(asked) + limit < moment(oldest)
+    clock, limit = before.spec.clock, timedelta(seconds=before.spec.job.limit_s)
+    return clock is not None and not before.spec.slurm and moment(clock.asked) + limit < moment(oldest)
 
 
 def under(run: str, spec: RunSpec) -> RunSpec:

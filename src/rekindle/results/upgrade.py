@@ -8,7 +8,6 @@ import msgspec
 
 from rekindle.records import Complaint, VerdictRecord
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
-from rekindle.solver.catalogue import rules
 
 from .gather import Results
 from .row import Row, RowKind, State
@@ -85,7 +84,7 @@ def upgrade(before: Results, after: Results, release: str, folders: list[str]) -
 def releases(results: Results) -> list[str]:
     """Return the releases of NVFlare that the hosts of a run had."""
     plans = (host.plan for host in results.hosts if host.plan)
-    return sorted({plan.nvflare or rules().nvflare.version for plan in plans})
+    return sorted({plan.nvflare for plan in plans})
 
 
 def _figures(was: VerdictRecord, now: VerdictRecord) -> Iterator[Figure]:

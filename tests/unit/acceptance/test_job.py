@@ -42,8 +42,8 @@ log = "x NCCL INFO 24 coll channels, 0 collnet channels, 16 nvls channels\\n"
 log += "x NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\\n" * 2
 log += "x NCCL INFO Channel 01 : 1[1] -> 0[0] via SHM/direct/direct\\n"
 open(f"{folder}/nccl-{rank}.log", "w").write(log)
-figure = {"name": "bf16_matmul", "gpu": uuid, "value": 790.0 + rank, "unit": "TFLOP/s", "says": "x"}
-both = figure | {"name": "all_reduce", "gpu": None, "size": 1 << 30, "says": "bus bandwidth"}
+figure = {"name": "bf16_matmul", "gpu": uuid, "value": 790.0 + rank, "unit": "TFLOP/s", "message": "x"}
+both = figure | {"name": "all_reduce", "gpu": None, "size": 1 << 30, "message": "bus bandwidth"}
 json.dump([figure, both][: 2 - rank], open(f"{folder}/rank-{rank}.json", "w"))
 """
 
@@ -62,7 +62,8 @@ figures = [
     {{"name": "host_to_device", "unit": "GB/s", "value": rates[number] if rank == 0 else 54.0}},
     {{"name": "product_differs", "unit": "values", "value": wrong[number]}},
 ]
-(folder / f"rank-{{rank}}.json").write_text(json.dumps([f | {{"gpu": uuid, "says": "x"}} for f in figures]))
+figures = [{{"gpu": uuid, "message": "x"}} | figure for figure in figures]
+(folder / f"rank-{{rank}}.json").write_text(json.dumps(figures))
 """
 
 

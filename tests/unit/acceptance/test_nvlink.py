@@ -44,7 +44,7 @@ def test_errors_that_come_meanwhile_count_and_are_named(nvlink, of_link):
     figure = counted(nvlink, printed(of_link, 0, 2, 7), printed(of_link, 0, 5, 7))
     assert figure["value"] == 3
     name = "Replay Errors" if of_link is HOPPER else "Rx Errors"
-    assert figure["says"] == f"3 came meanwhile on 3 links, 9 stood before, link 1: 3 {name}"
+    assert figure["message"] == f"3 came meanwhile on 3 links, 9 stood before, link 1: 3 {name}"
 
 
 def test_a_counter_that_was_reset_or_is_full_counts_as_it_stands(nvlink):
@@ -69,7 +69,7 @@ def test_counters_in_a_format_that_is_not_known_are_not_none(nvlink, text):
     for before, after in ((text, text), (printed(HOPPER, 0), text), (text, printed(HOPPER, 0))):
         figure = counted(nvlink, before, after)
         assert figure["value"] is None
-        assert "no error counter of it that is known" in figure["says"]
+        assert "no error counter of it that is known" in figure["message"]
 
 
 def test_a_gpu_whose_links_are_all_down_has_no_lane_up_where_there_are_others(nvlink):

@@ -41,7 +41,7 @@ def verdict(found, host="gpu-1"):
 
 def test_ports_that_are_active_hold(measured):
     found = measured(mlx5_0=ACTIVE, mlx5_1=ACTIVE)
-    assert (found[0]["value"], found[0]["norm"], found[0]["says"]) == (0, 0, "of 2 InfiniBand ports")
+    assert (found[0]["value"], found[0]["norm"], found[0]["message"]) == (0, 0, "of 2 InfiniBand ports")
     assert verdict(found).verdict == "PASS"
 
 
@@ -49,7 +49,7 @@ def test_a_link_that_leads_nowhere_fails_and_is_named(measured):
     found = measured(mlx5_0=ACTIVE, mlx5_1=NO_SUBNET_MANAGER, mlx5_2=NO_CABLE)
     judgement = verdict(found)
     assert (judgement.verdict, judgement.flaws[0].measurement) == ("FAIL", "infiniband_ports_down")
-    assert "mlx5_1/1 is INIT (LinkUp), mlx5_2/1 is DOWN (Polling)" in found[0]["says"]
+    assert "mlx5_1/1 is INIT (LinkUp), mlx5_2/1 is DOWN (Polling)" in found[0]["message"]
 
 
 def test_a_port_without_a_cable_is_no_fault_of_a_host_alone_and_one_beside_others_that_have_it(measured):

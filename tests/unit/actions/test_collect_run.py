@@ -35,7 +35,9 @@ def collect(tmp_path, monkeypatch, load, shell):
 
     def run(dest, between=lambda: None, spec=SENT, message="time.time()"):
         monkeypatch.setattr(clock_of_host, "TIME", f"import time; print({message})")
-        placed = PlacedRecord(run=str(tmp_path / "run"), payload=str(PAYLOAD), spec=spec)
+        placed = PlacedRecord(
+            run=str(tmp_path / "run"), payload=str(PAYLOAD), spec=spec, at="2026-11-25T22:28:00Z"
+        )
         write(tmp_path / f"{dest}.placed.json", placed)
         answer = {"job": dest, "python": sys.executable, "home": str(tmp_path)}
         connection = SimpleNamespace(fetch_file=lambda *names: (between(), shutil.copy(*names)))

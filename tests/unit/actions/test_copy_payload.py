@@ -20,7 +20,10 @@ def bring(load, shell, tmp_path, monkeypatch):
     """Bring a repository's one job with a copy that results in ``copied``; returns also what it was given."""
     action, warned, given, home = load("copy_payload"), [], [], tmp_path / "h"
     home.mkdir()
-    write(home / "plan.json", PlanRecord(host="h", made=timestamp(), host_sha256="0" * 64, environments=()))
+    write(
+        home / "plan.json",
+        PlanRecord(host="h", made=timestamp(), host_sha256="0" * 64, nvflare="2.7.3", environments=()),
+    )
     write(home / "host.json", replace(solver_hosts.host(), host="h"))
     (tmp_path / "jobs" / "toy").mkdir(parents=True)
     (tmp_path / "jobs" / "toy" / "job.py").touch()

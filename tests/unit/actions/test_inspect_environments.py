@@ -106,7 +106,7 @@ def test_what_stands_as_it_was_built_is_written_down_as_after_a_build(built, hom
     assert (home / "locks" / "driver.txt").read_text() == locks.text("driver.txt")
 
 
-@pytest.mark.parametrize("says", ["", "sh: not found", "[]", "{}", '{"environments": []}'])
+@pytest.mark.parametrize("message", ["", "sh: not found", "[]", "{}", '{"environments": []}'])
 def test_what_does_not_stand_is_to_be_built_from_locks_that_are_kept_as_sent(built, home, says):
     specs = built[0](says)["specs"]
     assert [spec["name"] for spec in specs] == ["driver", "torch"]

@@ -63,7 +63,7 @@ def bring(clean_run, own):
         spec = replace(read(clean_run / "spec.json", RunSpec), host=host, nonce="")
         spec = state.agree(RUN, spec, again=False)
         under(clean_run, spec)
-        placed = PlacedRecord(run=RUN, payload=f"/r/jobs/{CODE}", spec=spec)
+        placed = PlacedRecord(run=RUN, payload=f"/r/jobs/{CODE}", spec=spec, at="2026-11-25T22:28:00Z")
         write(received.placed_in(results / host, "pt_ddp"), placed)
         received.keep(packed(clean_run), results / host / "pt_ddp", placed)
         return results / host / "pt_ddp"

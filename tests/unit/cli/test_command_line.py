@@ -238,7 +238,7 @@ def _of_version(path, version):
     found = json.loads(path.read_text())
     name, _, number = found["schema"].rpartition("/")
     path.write_text(json.dumps({**found, "schema": f"{name}/{version}", "unheard": 1}))
-    return f"it is {name}/{version}, and this one reads {name}/{2 if name == 'rekindle/spec' else number}"
+    return f"it is {name}/{version}, and this one reads {name}/{number}"
 
 
 READS = {"judge": "gpu-1/pt_ddp/spec.json", "plan": "gpu-1/host.json", "diff": "gpu-1/env.json"}

@@ -37,7 +37,7 @@ def runs(tmp_path, monkeypatch):
             if verdict is None:
                 return status, None
             jobs = ("acceptance", "pt_ddp") if measured else ("pt_ddp",)
-            plan = replace(PLAN, jobs=jobs, nvflare=options.get("rekindle_nvflare"))
+            plan = replace(PLAN, jobs=jobs, nvflare=options.get("rekindle_nvflare", "2.7.3"))
             add_host(fill(folder, "gpu-1"), "gpu-1", verdict=verdict, plan=plan, **hosts)
             if measured:
                 accepted = replace(PASS if measured == "PASS" else FAILED, job="acceptance")

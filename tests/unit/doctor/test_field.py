@@ -121,7 +121,7 @@ def test_an_error_that_the_log_takes_back_is_none():
 def test_what_nobody_knows_has_no_cause_and_is_never_passed_over(log, layer):
     diagnosis = found(log)
     assert (diagnosis.cause and diagnosis.cause.layer) == layer
-    assert [(one.line, one.says) for one in diagnosis.timeline] == [
+    assert [(one.line, one.message) for one in diagnosis.timeline] == [
         (number, line) for number, line in enumerate(log.splitlines(), 1)
     ]
 

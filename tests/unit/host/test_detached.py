@@ -104,7 +104,7 @@ def test_what_is_written_is_complete_or_as_it_was_before(tmp_path, monkeypatch):
     detached.write_progress(path, "running", "before", 1)
     with path.open() as reader:
         detached.write_progress(path, "running", "after", 2)
-        assert json.loads(reader.read())["says"] == "before"
+        assert json.loads(reader.read())["message"] == "before"
 
     def full(self, target):
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -61,7 +61,7 @@ def test_the_same_set_has_one_environment_and_none_the_plain_one(job):
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("given", "message"),
     [
         ({"requirements_txt": "-e .\n"}, "requires '-e .', which is no package of an index by its name"),
         ({"lines": "requirements: ['x @ https://a/x.whl']\n"}, "which is no package of an index"),

@@ -88,12 +88,12 @@ def test_a_kit_that_is_used_twice_is_named_and_a_connection_made_anew_is_no_faul
 def test_a_full_disk_of_the_server_is_the_cause_and_sites_that_lost_it_are_echoes(run):
     with json_in(run / "ended.json") as ended:
         ended["reason"] = "interrupted"
-        ended["says"] = "cpu-1: The driver cannot write down what it sees: No space left on device."
+        ended["message"] = "cpu-1: The driver cannot write down what it sees: No space left on device."
     lost = "The server at 10.77.1.11:8002 refuses connections for 20 s.\n"
     (run / "gpu-3" / "job.log").write_text(lost)
     verdict = judge(run)
     assert (verdict.verdict, verdict.layer) == ("FAIL", "host")
-    assert verdict.cause == f"A disk is full, no space left: {ended['says']}"
+    assert verdict.cause == f"A disk is full, no space left: {ended['message']}"
 
 
 def test_a_site_that_never_joined_is_unknown(run):

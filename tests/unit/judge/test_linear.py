@@ -81,7 +81,14 @@ def _round(number):
 
 
 def _device(pid):
-    fields = {"local_rank": 0, "device": "cuda:0", "uuid": "GPU-1", "name": "H200", "backend": "nccl"}
+    fields = {
+        "local_rank": 0,
+        "device": "cuda:0",
+        "uuid": "GPU-1",
+        "name": "H200",
+        "backend": "nccl",
+        "node": "n",
+    }
     return DeviceEvent(time=0.0, site="site-1", rank=0, pid=pid, **fields)
 
 

@@ -176,7 +176,7 @@ def test_measuring_that_failed_has_its_output_as_cause(run):
     ],
 )
 def test_a_clock_counts_by_the_least_that_it_is_off(run, offset_s, error_s, verdict, noted):
-    write(run / "clock.json", Clock(offset_s=offset_s, error_s=error_s))
+    write(run / "clock.json", Clock(offset_s=offset_s, error_s=error_s, asked="2026-11-25T22:28:00Z"))
     assert judge(run).verdict == verdict
     flaws = [flaw for flaw in judgement(open_run(run)).flaws if flaw.measurement == "clock_offset"]
     assert [flaw.message.startswith("The host: clock_offset is ") for flaw in flaws] == [True] * noted
@@ -184,10 +184,10 @@ def test_a_clock_counts_by_the_least_that_it_is_off(run, offset_s, error_s, verd
 
 
 def test_the_clock_that_a_host_claims_for_itself_does_not_count(run):
-    mine = {"name": "clock_offset", "value": 0.0, "unit": "s", "says": "I am right."}
+    mine = {"name": "clock_offset", "value": 0.0, "unit": "s", "message": "I am right."}
     of_record(lambda record: record["measurements"].append(mine))(run)
     assert "clock_offset" not in {figure.name for figure in measured(open_run(run)).measurements}
-    write(run / "clock.json", Clock(offset_s=900.0, error_s=0.1))
+    write(run / "clock.json", Clock(offset_s=900.0, error_s=0.1, asked="2026-11-25T22:28:00Z"))
     assert judge(run).verdict == "FAIL"
     (run / "clock.json").write_text("{}")
     assert judge(run).verdict == "UNPROVEN"
@@ -195,13 +195,13 @@ def test_the_clock_that_a_host_claims_for_itself_does_not_count(run):
 
 def test_it_began_by_the_controllers_clock(run):
     assert measured(open_run(run)).started == "2026-11-23T02:26:09Z"
-    write(run / "clock.json", Clock(offset_s=86400.0, error_s=0.1))
+    write(run / "clock.json", Clock(offset_s=86400.0, error_s=0.1, asked="2026-11-25T22:28:00Z"))
     assert measured(open_run(run)).started == "2026-11-22T02:26:09Z"
-    write(run / "clock.json", Clock(offset_s=1e99, error_s=0.1))
+    write(run / "clock.json", Clock(offset_s=1e99, error_s=0.1, asked="2026-11-25T22:28:00Z"))
     with pytest.raises(RecordError):
         measured(open_run(run))
     assert judge(run).verdict == "UNPROVEN"
-    write(run / "clock.json", Clock(offset_s=4e9, error_s=0.1))
+    write(run / "clock.json", Clock(offset_s=4e9, error_s=0.1, asked="2026-11-25T22:28:00Z"))
     assert "is no time from 1970 to 2099" in judge(run).cause
     of_record(lambda record: record.update(started="9999"))(run)
     assert judge(run).verdict == "UNPROVEN"

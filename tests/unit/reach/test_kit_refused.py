@@ -12,7 +12,7 @@ HOUR = timedelta(hours=1)
 
 
 @pytest.mark.parametrize(
-    ("valid", "says"),
+    ("valid", "message"),
     [
         ({}, None),
         ({"begins": HOUR}, "gpu-1: The certificate of the site's kit is not valid before "),

@@ -28,7 +28,7 @@ def test_each_record_is_read_by_its_type_or_refused_by_its_name(clean_run, name)
         names.LADDER_RECORD: Ladder(rungs=()),
         names.LEFT: LeftBehind(files={}),
         names.VERDICT: judge(clean_run),
-        names.CLOCK: Clock(offset_s=0.1, error_s=0.2),
+        names.CLOCK: Clock(offset_s=0.1, error_s=0.2, asked="2026-11-25T22:28:00Z"),
     }
     if name in more:
         write(clean_run / name, more[name])

@@ -58,7 +58,7 @@ def test_the_run_has_the_hosts_of_the_stages_and_ends_with_the_table(site):
 def test_a_host_that_left_has_an_outcome(site, host, stage, state, message):
     outcome = json.loads((site[1] / host / "outcome.json").read_text())
     assert (outcome["stage"], outcome["state"]) == (stage, state)
-    both = f"{outcome['says']} Fix: {outcome['fix']}"
+    both = f"{outcome['message']} Fix: {outcome['fix']}"
     assert message in both
     assert rows(site[1])[host]["cause"] == both
 
@@ -94,7 +94,7 @@ def test_roles_in_somebody_s_own_playbook_have_one_folder_beside_it(repository, 
     outcomes = {path.parent.name: json.loads(path.read_text()) for path in folder.glob("*/outcome.json")}
     stages = {host: outcome["stage"] for host, outcome in outcomes.items()}
     assert stages == {"bad": "preflight", "lost": "preflight"}
-    assert outcomes["bad"]["says"].endswith("no room.")
+    assert outcomes["bad"]["message"].endswith("no room.")
     assert outcomes["bad"]["fix"]
     assert set(rows(folder)) == set(HOSTS)
     assert output.split("PLAY RECAP", 1)[1].rstrip().endswith("/report.html")

@@ -64,7 +64,7 @@ def test_the_page_lists_layer_root_cause_and_echoes(tmp_path):
 MOMENT = Moment(
     time="2026-11-21 02:00:00.000",
     process="site-1",
-    says="KeyError: 'x'",
+    message="KeyError: 'x'",
     after="the log goes on for 3 s",
     file="site-1/log.txt",
     line=7,

@@ -3,7 +3,7 @@
 
 from msgspec.structs import replace
 
-from rekindle.records import GivenGpu, RunSpec, Site, Slurm, read
+from rekindle.records import Clock, GivenGpu, RunSpec, Site, Slurm, read
 from rekindle.results import federated, received
 
 
@@ -15,7 +15,8 @@ def test_a_site_has_the_gpus_that_slurm_gave_it_and_speaks_for_no_other(recordin
     spec = read(recordings / "runs/pt_ddp-cpu-2/spec.json", RunSpec)
     seen = GivenGpu(uuid="seen", index=0, name="H200", memory_mib=143771)
     asked = Slurm(partition="gpu", gpus_per_node=1, time="01:00:00")
-    sent = replace(spec, host="a", slurm=asked, gpus=(seen,), sites=_sites(a="seen", b="other"))
+    clock = Clock(offset_s=0, error_s=0, asked="2026-11-21T08:00:00Z")
+    sent = replace(spec, clock=clock, host="a", slurm=asked, gpus=(seen,), sites=_sites(a="seen", b="other"))
     returned = replace(sent, gpus=(replace(seen, uuid="given"),), sites=_sites(a="given", b="forged"))
     assert received.given(sent, returned).sites == _sites(a="given", b="other")
     given = {"a": received.given(sent, returned), "b": replace(sent, host="b", slurm=None, gpus=())}

@@ -53,18 +53,18 @@ def results(tmp_path):
 def keep(run, sent, results, archive=None, **more):
     """Collect a run, and return its verdict here."""
     dest = results / sent.host / "pt_ddp"
-    placed = PlacedRecord(run=RUN, payload=f"/r/jobs/{CODE}", spec=sent)
+    placed = PlacedRecord(run=RUN, payload=f"/r/jobs/{CODE}", spec=sent, at="2026-11-25T22:28:00Z")
     received.keep(archive or packed(run), dest, placed, **more)
     return read(dest / "verdict.json", VerdictRecord)
 
 
 def test_a_pass_is_a_pass_here_too_with_the_controllers_clock_and_not_the_hosts(clean_run, sent, results):
-    write(clean_run / "clock.json", Clock(offset_s=0.0, error_s=9999.0))
+    write(clean_run / "clock.json", Clock(offset_s=0.0, error_s=9999.0, asked="2026-11-25T22:28:00Z"))
     verdict = keep(clean_run, sent, results)
     assert verdict.verdict == "PASS"
     here = results / sent.host / "pt_ddp"
     assert not (here / "clock.json").exists()
-    keep(clean_run, sent, results, clock=Clock(offset_s=7.0, error_s=0.1))
+    keep(clean_run, sent, results, clock=Clock(offset_s=7.0, error_s=0.1, asked="2026-11-25T22:28:00Z"))
     assert read(here / "clock.json", Clock).offset_s == 7
 
 
@@ -75,7 +75,7 @@ def _older(sent):
 
 def test_a_run_of_before_its_nonce_is_no_pass_also_without_the_hosts_clock(clean_run, sent, results):
     under(clean_run, _older(sent))
-    for given in ({"clock": Clock(offset_s=0.0, error_s=0.1)}, {}):
+    for given in ({"clock": Clock(offset_s=0.0, error_s=0.1, asked="2026-11-25T22:28:00Z")}, {}):
         verdict = keep(clean_run, _older(sent), results, **given)
         assert verdict.verdict == "UNPROVEN"
         assert verdict.cause.endswith("s before its nonce was made: it is an older run.")
@@ -200,7 +200,6 @@ CHANGES = {
     "lock": lambda spec: spec.update(lock_sha256="1" * 64),
     "versions": lambda spec: spec["versions"].update(torch="9.9.9"),
     "nonce": lambda spec: spec.update(nonce="0" * 32),
-    "schema": lambda spec: spec.update(schema="rekindle/spec/2"),
 }
 
 

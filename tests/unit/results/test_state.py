@@ -49,7 +49,7 @@ def test_the_nonce_is_kept_until_the_run_is_judged_as_no_pass_or_is_to_run_again
     ],
 )
 def test_a_run_that_was_never_collected_is_old_when_it_must_have_ended(sent, asked, slurm, stays):
-    clock = Clock(offset_s=0, error_s=0, asked=asked)
+    clock = asked and Clock(offset_s=0, error_s=0, asked=asked)
     spec = replace(sent, nonce="", host=f"{sent.host}-x", clock=clock, slurm=slurm)
     first = state.agree(RUN, spec, again=False)
     assert first.job.limit_s >= 600

@@ -46,8 +46,7 @@ def ranks_on_their_nodes(run: Run) -> Iterator[Result]:
                 if node:
                     yield unknown(f"{who} did not report that it ran on {node}.")
             elif node and line.event.node != node:
-                message = f"{who} ran on {line.event.node or 'an unknown node'}, and not on {node}."
-                yield (fails if line.event.node else unknown)(message, line)
+                yield fails(f"{who} ran on {line.event.node}, and not on {node}.", line)
             elif first and not node and line.event.node != first.event.node:
                 yield unknown(f"{who} ran on {line.event.node}; others on {first.event.node}.", line)
 
