@@ -17,38 +17,38 @@ from statistics import median
 from jobs import REPOSITORY, ROUNDS, timed
 
 REPEATS = 3
-CUTS = (
-    ("job.py", '    shorten_waits(recipe, exchange_format="pytorch")\n', ""),
-    (
-        "client.py",
-        "load(args.dataset, args.data_path)",
-        'load(args.dataset, __import__("tempfile").mkdtemp())',
-    ),
-)
-"""File, its text, and the text without the cut: NVFlare's own waits; scikit-learn in every rank."""
+_HOOK = "import rekindle.trainer.hook\nrekindle.trainer.hook.install()\n"
+_NVFLARES = """import rekindle.trainer.waits as waits
+for name in ("hasten_server", "hasten_client", "hasten_pipes", "hasten_downloads"):
+    setattr(waits, name, lambda *arguments: None)
+"""
+CUT, WITHOUT = "load(args.dataset, args.data_path)", 'load(args.dataset, __import__("tempfile").mkdtemp())'
+"""In client.py: scikit-learn is imported once, or in every rank."""
 CASES = {
     "no bytecode, NVFlare's own": (False, False),
     "bytecode, NVFlare's own": (True, False),
     "as it is": (True, True),
 }
-"""Whether bytecode is kept, and whether the job is as it is."""
+"""Whether bytecode is kept, and whether waits are cut."""
 
 
 def outside(python: str, bytecode: Path, *, kept: bool, cut: bool) -> float:
     """Run pt_ddp once; returns the seconds beside its rounds."""
     with tempfile.TemporaryDirectory() as folder:
         work = Path(shutil.copytree(REPOSITORY / "flare_jobs" / "pt_ddp", Path(folder, "job")))
-        for name, ours, without in CUTS:
-            text = (work / name).read_text(encoding="utf-8")
-            if ours not in text:
-                raise SystemExit(
-                    f"{name} has no {ours.strip()!r}. Fix: bring benchmarks/waits.py up to date."
-                )
-            (work / name).write_text(text if cut else text.replace(ours, without), encoding="utf-8")
+        client = (work / "client.py").read_text(encoding="utf-8")
+        if CUT not in client:
+            raise SystemExit(f"client.py has no {CUT!r}. Fix: bring benchmarks/waits.py up to date.")
+        (work / "client.py").write_text(client if cut else client.replace(CUT, WITHOUT), encoding="utf-8")
+        hook = Path(folder, "hook")
+        hook.mkdir()
+        (hook / "sitecustomize.py").write_text(_HOOK if cut else _NVFLARES + _HOOK, encoding="utf-8")
         command = [python, "job.py", "--num_rounds", str(ROUNDS), "--local_epoch", "1"]
         variables = {
             "CUDA_VISIBLE_DEVICES": "",
             "TMPDIR": folder,
+            "PYTHONPATH": f"{hook}:{REPOSITORY / 'src'}",
+            "REKINDLE_WORKSPACE": str(work / "workspace"),
             "PYTHONPYCACHEPREFIX": str(bytecode if kept else Path(folder, "empty")),
             "PYTHONDONTWRITEBYTECODE": "" if kept else "1",
         }

@@ -63,7 +63,13 @@ def up(by_gpu: Lanes, uuid: str, several: bool) -> list[dict[str, Any]]:
     if mine is None or (not any(mine) and not several):
         return []
     message = f"{sum(mine)} of {len(mine)} lanes are up" if mine else "no lane is up"
-    figure = {"name": "nvlinks_up", "gpu": uuid, "value": float(sum(mine)), "unit": "lanes", "message": message}
+    figure = {
+        "name": "nvlinks_up",
+        "gpu": uuid,
+        "value": float(sum(mine)),
+        "unit": "lanes",
+        "message": message,
+    }
     most = {"norm": float(len(mine)), "source": "nvidia-smi nvlink -s: the lanes that it has"}
     return [figure | most if mine else figure]
 

@@ -10,7 +10,7 @@ from model import Digits, SmallCNN
 from nvflare.app_opt.pt.recipes.fedavg import FedAvgRecipe
 from nvflare.recipe import SimEnv
 
-from rekindle.trainer import Evidence, Sites, job_options, shorten_waits
+from rekindle.trainer import Evidence, Sites, job_options
 from rekindle.trainer.weights import global_model
 
 
@@ -38,7 +38,6 @@ def main() -> None:
     )
     for target in (recipe.add_server_file, recipe.add_client_file):
         target("model.py")
-    shorten_waits(recipe, exchange_format="pytorch")
     recipe.execute(SimEnv(clients=sites.names, workspace_root="workspace"))
 
     final = global_model("lightning_ddp")

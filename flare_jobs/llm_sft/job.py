@@ -15,7 +15,7 @@ from recipe import FORMATS, make_recipe
 from tracking import TRACKERS
 from transformers import DataCollatorForSeq2Seq, PreTrainedModel, Trainer, TrainingArguments
 
-from rekindle.trainer import Evidence, Sites, job_options, shorten_waits
+from rekindle.trainer import Evidence, Sites, job_options
 from rekindle.trainer.weights import global_model, size_of
 
 
@@ -59,7 +59,6 @@ def main() -> None:
     checkpoint = Path("initial.pt").absolute()
     torch.save({name: tensor.detach() for name, tensor in weights.items()}, checkpoint)
     recipe = make_recipe(args, sites, base, data, checkpoint)
-    shorten_waits(recipe)
     recipe.execute(SimEnv(clients=sites.names, workspace_root="workspace"))
 
     final = global_model("llm_sft")

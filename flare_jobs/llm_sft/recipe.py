@@ -12,10 +12,9 @@ from nvflare.app_opt.pt.recipes.fedavg import FedAvgRecipe
 from nvflare.app_opt.tensor_stream.client import TensorClientStreamer
 from nvflare.app_opt.tensor_stream.server import TensorServerStreamer
 from nvflare.client.config import ExchangeFormat
-from tracking import track
+from tracking import job_of, track
 
 from rekindle.trainer import Sites
-from rekindle.trainer.waits import job_of
 
 FORMATS = {"numpy": ExchangeFormat.NUMPY, "tensor": ExchangeFormat.PYTORCH}
 TRAIN = ["train"]

@@ -7,14 +7,19 @@ import os
 from pathlib import Path
 
 from nvflare.app_opt.pt.recipes.fedavg import FedAvgRecipe
+from nvflare.job_config.api import FedJob
 from nvflare.recipe import add_experiment_tracking
 
 from rekindle.trainer import Sites
-from rekindle.trainer.waits import job_of
 
 TRACKERS = ("tensorboard", "mlflow", "mlflow_client", "wandb")
 SERVER_STORE = Path("mlruns")
 WANDB = Path("wandb")
+
+
+def job_of(recipe: FedAvgRecipe) -> FedJob:
+    """Return a recipe's job, which is private since NVFlare 2.9."""
+    return recipe.job if hasattr(recipe, "job") else recipe._job
 
 
 def track(recipe: FedAvgRecipe, sites: Sites, trackers: list[str], project: str) -> None:

@@ -10,7 +10,7 @@ from model import SmallCNN, accuracy, load, weights_of
 from nvflare.app_opt.tf.recipes.fedavg import FedAvgRecipe
 from nvflare.recipe import SimEnv
 
-from rekindle.trainer import Evidence, Sites, job_options, shorten_waits
+from rekindle.trainer import Evidence, Sites, job_options
 
 
 def main() -> None:
@@ -43,7 +43,6 @@ def main() -> None:
     )
     for target in (recipe.add_server_file, recipe.add_client_file):
         target("model.py")
-    shorten_waits(recipe, exchange_format="keras_layer_weights")
     recipe.execute(SimEnv(clients=sites.names, workspace_root="workspace"))
 
     result = Path("workspace/tf_mirrored/server/simulate_job/app_server/tf_model.weights.h5")

@@ -2,8 +2,7 @@
 """What a job's job.py and client.py import in the framework's own environment.
 
 Only the standard library is imported here, so that a trainer pays nothing for it and any
-framework version goes with it; ``ddp`` and ``weights`` are for those who have torch, ``executor`` is for
-NVFlare's clients, and ``server`` for its server.
+framework version goes with it; ``ddp`` and ``weights`` are for those who have torch.
 """
 
 # ruff: noqa: F401
@@ -13,4 +12,3 @@ from .evidence import Evidence
 from .guard import end_at_uncaught_exception
 from .ranks import GLOBAL_RANK, LOCAL_RANK, NODES, WORLD_SIZE, follow_rank_zero, turn
 from .sites import SITE, Sites, job_options
-from .waits import shorten_waits

@@ -3,7 +3,8 @@
 
 The driver's ``sitecustomize`` imports this. As modules of NVFlare and of data sets' loaders are imported,
 functions in them are wrapped: every server runs our component, wherever its configuration comes from, the
-simulator works below the run's folder, and loaders read stand-ins. It imports the standard library alone.
+simulator works below the run's folder, NVFlare's own waits are short, and loaders read stand-ins. It imports
+the standard library alone.
 """
 
 import importlib.abc
@@ -25,6 +26,7 @@ from .data import STAND_INS
 from .gloo import rest_at_exit
 from .imports import note_at_end, noting_import_errors
 from .participant import PARTICIPANT, SERVER, WORKSPACE
+from .waits import hasten_downloads, hasten_pipes
 
 Patch = Callable[[ModuleType], None]
 _NVFLARES = ("nvflare", "__main__")
@@ -146,6 +148,8 @@ PATCHES: dict[str, Patch] = {
     "nvflare.private.fed.client.client_json_config": _witness("Client"),
     "nvflare.private.fed.app.simulator.simulator_runner": _simulate_here,
     "nvflare.app_common.executors.task_script_runner": _logs_apart,
+    "nvflare.fuel.utils.pipe.pipe_handler": hasten_pipes,
+    "nvflare.fuel.f3.streaming.download_service": hasten_downloads,
     "torch.distributed.distributed_c10d": lambda module: rest_at_exit(),
 }
 

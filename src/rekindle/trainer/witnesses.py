@@ -10,6 +10,7 @@ from typing import Any
 from .evidence import Evidence, server_name
 from .participant import PARTICIPANT
 from .tasks import TaskWitness
+from .waits import hasten_client, hasten_server
 
 _LONGEST = 1_000
 """Of a list or a text in a configuration: longer ones are weights or code, which are not recorded."""
@@ -22,6 +23,7 @@ def add_to_server(configurator: Any) -> None:
         from .bounds import Bounds  # noqa: PLC0415 - only federations need it
 
         _add(configurator, "rekindle_bounds", Bounds())
+    hasten_server(configurator)
     workflows = [flow.controller for flow in configurator.workflows]
     Evidence(server_name()).configuration("server", _described(configurator, workflows))
 
@@ -33,6 +35,7 @@ def add_to_client(configurator: Any) -> None:
         from .swarm import SwarmWitness  # noqa: PLC0415 - as above
 
         _add(configurator, "rekindle_swarm_witness", SwarmWitness())
+    hasten_client(configurator)
     site = configurator.args.client_name
     Evidence(f"{site}.{server_name()}").configuration(site, _described(configurator, []))
 

@@ -127,6 +127,7 @@ def configurator(handlers=(), executors=(), **content):
         executors=[SimpleNamespace(executor=executor) for executor in executors],
         args=SimpleNamespace(client_name="site-1"),
         config_data=content,
+        task_request_interval=2,
     )
 
 

@@ -1,94 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What shortens NVFlare's waits: the settings that a recipe gets, and the executor that they name."""
+"""What shortens NVFlare's waits, on stand-ins for its classes; the names are those of its own code."""
 
-import os
-import sys
-from importlib import import_module
+import time
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from rekindle.trainer import shorten_waits
-
-DOWNLOADS = ("NVFLARE_NP_DOWNLOAD_CHUNK_SIZE", "NVFLARE_TENSOR_DOWNLOAD_CHUNK_SIZE")
+from rekindle.trainer import waits
 
 
-class Recipe:
-    """Keeps its settings."""
+class PipeHandler:
+    """The part of NVFlare's own that is about intervals."""
 
-    def __init__(self):
-        self.server, self.client = {}, {}
-        self.add_server_config, self.add_client_config = self.server.update, self.client.update
-
-
-class NVFlareExecutor:
-    """The part of NVFlare's own that ours is about: a heartbeat, a launcher, a result that may be refused."""
-
-    def __init__(self, *, read_interval, **arguments):
-        self.read_interval, self.arguments = read_interval, arguments
-        self.heartbeat, self.good, self.status = False, True, "running"
-        self.launcher = SimpleNamespace(check_run_status=lambda task, context: self.status)
-
-    def peer_is_up_or_dead(self):
-        return self.heartbeat
-
-    def check_output_shareable(self, task, result, context):
-        return self.good
-
-
-@pytest.fixture(autouse=True)
-def environ(monkeypatch):
-    """Leave the environment as it was."""
-    for name in DOWNLOADS:
-        monkeypatch.setenv(name, "")
+    def __init__(self, pipe, read_interval=0.5, heartbeat_interval=5.0):
+        self.pipe, self.read_interval, self.heartbeat_interval = pipe, read_interval, heartbeat_interval
 
 
 @pytest.fixture
-def executor(monkeypatch):
-    """The executor that shorten_waits names, on the stand-in for NVFlare's own."""
-    own = {"ClientAPILauncherExecutor": NVFlareExecutor}
-    status = {"LauncherRunStatus": SimpleNamespace(RUNNING="running")}
-    for name, members in (
-        ("nvflare.app_common.executors.client_api_launcher_executor", own),
-        ("nvflare.app_common.abstract.launcher", status),
-    ):
-        module = ModuleType(name)
-        vars(module).update(members)
-        monkeypatch.setitem(sys.modules, name, module)
-    recipe = Recipe()
-    shorten_waits(recipe, exchange_format="pytorch")
-    (entry,) = recipe.client["executors"]
-    path, name = entry["executor"]["path"].rsplit(".", 1)
-    yield getattr(import_module(path), name)(**entry["executor"]["args"])
-    del sys.modules[path]
+def handler():
+    """Return the patched class."""
+    module = ModuleType("pipe_handler")
+    module.PipeHandler = type("PipeHandler", (PipeHandler,), {})
+    waits.hasten_pipes(module)
+    return module.PipeHandler
 
 
-@pytest.mark.parametrize(("exchange_format", "chunk"), [("", ""), ("pytorch", "0")])
-def test_a_large_model_or_an_nvflare_without_that_executor_keeps_its_own(monkeypatch, exchange_format, chunk):
-    monkeypatch.setitem(sys.modules, "nvflare", ModuleType("nvflare"))
-    recipe = Recipe()
-    shorten_waits(recipe, exchange_format=exchange_format)
-    assert recipe.client == {}
-    assert [os.environ[name] for name in DOWNLOADS] == [chunk, chunk]
-    assert recipe.server["server"]["task_request_interval"] < 2
+@pytest.mark.parametrize(
+    ("content", "interval"), [({}, 0.2), ({"server": {}}, 0.2), ({"server": {"task_request_interval": 2}}, 2)]
+)
+def test_clients_ask_more_often_unless_the_job_says_how_often(content, interval):
+    configurator = SimpleNamespace(config_data=content, task_request_interval=2)
+    waits.hasten_server(configurator)
+    assert configurator.task_request_interval == interval
 
 
-def test_a_small_models_weights_go_in_the_message(executor):
-    assert [os.environ[name] for name in DOWNLOADS] == ["0", "0"]
-    assert executor.arguments["params_exchange_format"] == "pytorch"
+def test_executors_that_poll_poll_more_often():
+    polls, other = SimpleNamespace(result_poll_interval=0.5), SimpleNamespace()
+    entries = [SimpleNamespace(executor=polls), SimpleNamespace(executor=other)]
+    waits.hasten_client(SimpleNamespace(executors=entries))
+    assert polls.result_poll_interval == 0.1
+    assert vars(other) == {}
 
 
-def test_a_trainer_gets_its_task_with_its_heartbeat_or_once_it_has_answered(executor):
-    assert not executor.peer_is_up_or_dead()
-    executor.heartbeat = True
-    assert executor.peer_is_up_or_dead()
-    executor.heartbeat = False
-    executor.check_output_shareable("train", {}, None)
-    assert executor.peer_is_up_or_dead()
+def test_a_pipe_reads_and_shows_itself_more_often_and_never_less(handler):
+    slow, quick = handler("pipe"), handler("pipe", 0.05, heartbeat_interval=0.2)
+    assert (slow.pipe, slow.read_interval, slow.heartbeat_interval) == ("pipe", 0.1, 0.5)
+    assert (quick.read_interval, quick.heartbeat_interval) == (0.05, 0.2)
 
 
-@pytest.mark.parametrize("change", [{"status": "failed"}, {"good": False}])
-def test_one_that_ended_or_answered_badly_does_not(executor, change):
-    vars(executor).update(change)
-    executor.check_output_shareable("train", {}, None)
-    assert not executor.peer_is_up_or_dead()
+def test_downloads_are_looked_at_more_often():
+    module = ModuleType("download_service")
+    module.time = time
+    waits.hasten_downloads(module)
+    began = time.monotonic()
+    module.time.sleep(5.0)
+    assert 0.1 < time.monotonic() - began < 2.0
+    assert module.time.monotonic is time.monotonic

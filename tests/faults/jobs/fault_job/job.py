@@ -8,7 +8,7 @@ from model import INITIAL, accuracy, load
 from nvflare.app_common.np.recipes.fedavg import NumpyFedAvgRecipe
 from nvflare.recipe import SimEnv
 
-from rekindle.trainer import Evidence, Sites, job_options, shorten_waits
+from rekindle.trainer import Evidence, Sites, job_options
 
 GLOBAL_MODEL = Path("workspace/fault_job/server/simulate_job/models/server.npy")
 
@@ -27,7 +27,6 @@ def main() -> None:
         shutdown_timeout=10.0,
     )
     recipe.add_client_file("model.py")
-    shorten_waits(recipe, exchange_format="numpy")
     recipe.execute(SimEnv(clients=sites.names, workspace_root="workspace"))
 
     if not GLOBAL_MODEL.exists():
