@@ -246,6 +246,9 @@ def read_own(jobs: Path, path: Path) -> Own:
     file = file_of(path)
     try:
         path.stat()
+        if path.is_file() and path.suffix not in ENDINGS:
+            fix = f"name its folder or a file that ends with {', '.join(ENDINGS)}; a notebook can be saved as a script."
+            raise RecordError(f"{path} cannot be run as a job.", fix)
         given = _given(file) if path == file or file.is_file() else {}
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error.strerror}.", _THERE) from None

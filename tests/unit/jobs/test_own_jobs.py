@@ -55,6 +55,13 @@ def test_its_name_is_its_folders_or_the_one_in_it(own):
     assert asked_as(load_job(JOBS, str(path))) == "line"
 
 
+@pytest.mark.parametrize("name", ["train.ipynb", "job", "job.PY"])
+def test_a_file_that_nothing_runs_is_refused_as_a_file(own, name):
+    path = own().with_name(name)
+    path.write_text("{}")
+    assert refused(path).startswith(f"{path} cannot be run as a job. Fix: name its folder or a file that ")
+
+
 def test_a_folder_that_no_job_can_be_named_as_is_spelled_as_one(own, tmp_path):
     path = own().parent.rename(tmp_path / "7 My line") / "job.yml"
     assert load_job(JOBS, str(path)).name == "job_7_my_line"
