@@ -107,8 +107,8 @@ def test_what_stands_as_it_was_built_is_written_down_as_after_a_build(built, hom
 
 
 @pytest.mark.parametrize("message", ["", "sh: not found", "[]", "{}", '{"environments": []}'])
-def test_what_does_not_stand_is_to_be_built_from_locks_that_are_kept_as_sent(built, home, says):
-    specs = built[0](says)["specs"]
+def test_what_does_not_stand_is_to_be_built_from_locks_that_are_kept_as_sent(built, home, message):
+    specs = built[0](message)["specs"]
     assert [spec["name"] for spec in specs] == ["driver", "torch"]
     assert all(state.sent_lock(spec["lock_sha256"]) == spec["lock_text"] for spec in specs)
     assert not (home / "env.json").exists()

@@ -76,10 +76,10 @@ def test_the_same_set_has_one_environment_and_none_the_plain_one(job):
         ({"example": "  environ: {PYTHONHOME: a}\n"}, "sets PYTHONHOME in environ"),
     ],
 )
-def test_what_cannot_be_is_one_sentence(job, given, says):
+def test_what_cannot_be_is_one_sentence(job, given, message):
     with pytest.raises(RecordError) as error:
         job(**given)
-    assert says in str(error.value)
+    assert message in str(error.value)
     assert " Fix: " in str(error.value)
     assert "\n" not in str(error.value)
 

@@ -19,7 +19,7 @@ HOUR = timedelta(hours=1)
         ({"ends": -HOUR}, "gpu-1: The certificate of the site's kit has expired at "),
     ],
 )
-def test_it_is_named_with_what_the_clock_says(authority, valid, says):
+def test_it_is_named_with_what_the_clock_says(authority, valid, message):
     kit = authority.kit("client", "gpu-1", **valid)
     mine = Participant(
         role="site",
@@ -31,4 +31,4 @@ def test_it_is_named_with_what_the_clock_says(authority, valid, says):
         min_sites=1,
     )
     why = refused(mine)
-    assert why is None if says is None else why.startswith(says) and "; this host's clock says " in why
+    assert why is None if message is None else why.startswith(message) and "; this host's clock says " in why
