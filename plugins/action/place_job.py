@@ -19,8 +19,9 @@ from rekindle.host.places import JOBS
 from rekindle.jobs import checkout, lease
 from rekindle.jobs.placement import Unplaceable
 from rekindle.jobs.prepare import code_in, digests
+from rekindle.records.base import read_valid
 from rekindle.records.folders import acceptance_in, env_in, host_in, images_in, plan_in
-from rekindle.results import federated, received, state
+from rekindle.results import federated, received, seal, state
 from rekindle.results.gather import placed_in
 
 
@@ -173,16 +174,15 @@ def _refuse(folder: Path, verdict: records.VerdictRecord) -> None:
     if verdict.verdict == "UNSUPPORTED":
         placed_in(folder, verdict.job).unlink(missing_ok=True)
     records.write(folder / verdict.job / folders.VERDICT, verdict)
-    received.put_seal(folder / verdict.job, verdict)
+    seal.seal_run(folder / verdict.job)
 
 
 def _forget(verdict: Path, nonce: str) -> None:
     """Set aside a run that did not pass, as the job starts again and may end without another verdict."""
-    try:
-        passed = records.read(verdict, records.VerdictRecord).verdict == "PASS"
-    except records.RecordError:
-        passed = False
-    if not passed:
-        received.set_aside(verdict.parent, nonce)
-        verdict.unlink(missing_ok=True)
-        received.seal_of(verdict.parent).unlink(missing_ok=True)
+    last = read_valid(verdict, records.VerdictRecord)
+    if last and last.verdict == "PASS":
+        return
+    received.set_aside(verdict.parent, nonce)
+    if verdict.exists():
+        verdict.unlink()
+        seal.forget_run(verdict.parent)

@@ -69,7 +69,7 @@ from rekindle.host import folders, places
 from rekindle.report.check import check_text
 from rekindle.report.reports import REPORTS, summary, write_reports
 from rekindle.report.table import draws
-from rekindle.results import journal, sealing
+from rekindle.results import journal, seal
 from rekindle.results.check import check
 from rekindle.results.host_keys import host_key
 
@@ -82,8 +82,8 @@ description: Works on the playbooks of this repository, and on any other from it
 
 _ENTRIES = {_REPOSITORY / name for name in ("site.yml", "federate.yml", "retire.yml")}
 _REPORT, _FEDERATE = "report", "federate"
-_TAKEN = {".", "..", "payload", folders.PLAY_RECORD, folders.RESULTS_SEAL, folders.FEDERATIONS, folders.HOSTS}
-_TAKEN |= {*REPORTS}
+_TAKEN = {".", "..", "payload", folders.PLAY_RECORD, folders.FEDERATIONS, folders.HOSTS}
+_TAKEN |= {folders.SUMS, folders.SIGNATURE, *REPORTS}
 
 
 def _reports_errors(method: Callable[..., None]) -> Callable[..., None]:
@@ -173,7 +173,7 @@ class CallbackModule(CallbackBase):
             given, self._on_end = settings.of_run(self._play)
             self._folder = Path(given or default).expanduser().absolute()
             os.environ["REKINDLE_RESULTS"] = str(self._folder)
-            self._before = sealing.before(self._folder)
+            self._before = seal.take_digests(self._folder)
             atexit.register(self._end_early)
         if roles == [_REPORT]:
             self._end()
@@ -294,7 +294,7 @@ class CallbackModule(CallbackBase):
             results = write_reports(self._folder)
             self._display.display("\n" + summary(results, self._folder))
         if self._before is not None or not self._checks:
-            sealing.put(self._folder, self._before)
+            seal.seal_folder(self._folder, self._before)
         if self._on_end and not self._checks and (flaw := on_end.notify(self._on_end, self._folder)):
             self._display.warning(flaw)
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs that run in a container, as site.yml runs them, by Podman on this machine."""
 
-import base64
 import hashlib
 import json
 import os
@@ -21,7 +20,7 @@ from rekindle.records import EnvRecord, ImagesRecord, VerdictRecord, read
 from rekindle.records.events import SampleEvent
 from rekindle.records.evidence import read_lines
 from rekindle.records.folders import spec_in
-from rekindle.results.received import seal_of
+from rekindle.results.seal import read_seal
 
 LOOKALIKES = REPOSITORY / "tests" / "lookalikes"
 CODE = LOOKALIKES / "own" / "fitted_line"
@@ -85,10 +84,9 @@ def test_it_passes_and_its_verdict_and_seal_have_the_images_digest(contained, po
     assert verdict.versions["image id"] == podman.digest(verdict.versions["image"])
     folder = contained.results / "local" / job
     assert spec_in(folder).versions == verdict.versions
-    sealed = json.loads(base64.b64decode(json.loads(seal_of(folder).read_text())["payload"]))
-    files = {subject["name"]: subject["digest"]["sha256"] for subject in sealed["subject"]}
+    sealed = read_seal(contained.results).digests
     for name in ("spec.json", "verdict.json"):
-        assert files[name] == hashlib.sha256((folder / name).read_bytes()).hexdigest()
+        assert sealed[f"local/{job}/{name}"] == hashlib.sha256((folder / name).read_bytes()).hexdigest()
 
 
 def test_its_images_come_from_the_engine_or_a_registry_and_are_named_in_the_evidence(contained, podman):

@@ -8,7 +8,7 @@ from rekindle.judge import judge
 from rekindle.records import Complaint, PlaybookRecord
 from rekindle.report.data import ResultsData, data
 from rekindle.report.reports import summary, write_reports
-from rekindle.results import sealing
+from rekindle.results import seal
 from rekindle.results.gather import HostResults, Results
 from rekindle.results.row import Row
 
@@ -29,10 +29,10 @@ def run(folder: Folder = NEWEST, json: Json = False) -> Answer:
     here = folder.absolute()
     around = next(filter(is_results, (folder, here.parent, here.parent.parent)), None)
     if around and (around is folder or is_host(folder) or (folder / folders.VERDICT).exists()):
-        before = sealing.before(around)
+        before = seal.take_digests(around)
         results = write_reports(around)
         if before is not None:
-            sealing.put(around, before)
+            seal.seal_folder(around, before)
         base, note = around, _RECORDED.format(around)
     elif host := host_alone(folder):
         results, base, note = _alone(folder, host), None, _RECORDED.format(folder)

@@ -4,53 +4,51 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 import typer
 
-from rekindle.host import files
-from rekindle.host.folders import EARLIER, RESULTS_SEAL, SPEC, VERDICT
-from rekindle.records import PlacedRecord, RecordError
+from rekindle.host import files, own
+from rekindle.host.folders import EARLIER, SPEC, SUMS, VERDICT
+from rekindle.records import PlacedRecord, RecordError, VerdictRecord
 from rekindle.records.base import read_valid
+from rekindle.records.folders import outcome_in
 from rekindle.records.text import one_line
-from rekindle.results import seal, sealing, state
+from rekindle.results import seal, signature, state
 from rekindle.results.gather import placed_in
-from rekindle.results.received import seal_of, why_absent
 
-from .folders import NEWEST, is_results
+from .folders import NEWEST
 from .verb import FAILED, OK, Answer, Json, Verb, answer
 
 _KEY_LIMIT = 1 << 16
-_OF_RUNS = (".placed.json", ".seal.json", ".pem", ".zip")
-"""Endings of the files of runs outside of the runs' folders."""
+_PLACED = ".placed.json"
 
 
 class Verified(msgspec.Struct):
-    """One run, and a sentence for each difference from its seal."""
+    """One run, and a sentence for each difference from the seal."""
 
     host: str
     job: str
     differs: list[str] = []
-    judged: str | None = None
     verdict: str | None = None
-    """When it was sealed, and with which verdict; None if its seal is not valid."""
+    """None if it differs."""
     absent: str | None = None
-    sealed_with: bool = False
-    """Whether the results folder has a seal of its own since this run was sealed."""
+    """Why it was never collected, if so."""
 
 
 class Verification(msgspec.Struct):
     """A results folder and every run in it, and whose key was used."""
 
     runs: list[Verified]
-    keys: str
-    """``yours``, ``asked`` (with ``--key``) or ``beside``: only their user knows whose those are."""
-    differs: list[str] = []
-    """A sentence for each other difference from the folder's seal."""
+    keys: Literal["yours", "asked", "any"]
+    """``asked``: by ``--key``; ``any``: only its owner knows whose it is."""
+    signer: str | None = None
+    """The fingerprint of the key that sealed it."""
     sealed: str | None = None
-    unchecked: str | None = None
-    """Why only the runs were checked, if so."""
+    """When a playbook that ended sealed it."""
+    differs: list[str] = []
+    """A sentence for each other difference from the seal."""
 
 
 def run(
@@ -60,146 +58,129 @@ def run(
     key: Annotated[
         Path | None,
         typer.Option(
-            metavar="PUBLIC.pem",
-            help="The key that has to have sealed them; yours by default, or the one beside the seals.",
+            metavar="KEY.pub",
+            help="The key that has to have sealed them, as OpenSSH writes it; yours by default.",
         ),
     ] = None,
     json: Json = False,
 ) -> Answer:
-    """Name each file of the runs and of the folder that differs from its seal.
+    """Name each file of a results folder that differs from its seal.
 
     Raises:
         RecordError: there is no run in the folder, or no public key in the file.
     """
-    folders = sorted({*_folders(results)})
-    if not folders and not (results / RESULTS_SEAL).exists():
+    runs = _find_runs(results)
+    if not runs and not (results / SUMS).exists():
         raise RecordError(f"{results} has no run.", "name a folder under results/.")
-    own = state.own_key()
-    asked = _read_key(key) if key else seal.public_key(own) if own else None
-    runs = [_verified(folder, [asked] if asked else [*_beside(folder)]) for folder in folders]
-    verification = Verification(runs, "asked" if key else "yours" if asked else "beside")
-    keys = [asked] if asked else [pem for folder in folders for pem in _beside(folder)]
-    _verify_folder(results, keys, verification)
-    lines = [line for verified in runs for line in _lines(verified)]
-    lines += verification.differs
-    lines += [verification.unchecked] if verification.unchecked else []
+    public = _read_key(key) if key else state.find_public_key()
+    verification = Verification([], "asked" if key else "yours" if public else "any")
+    try:
+        with own.alone(results):
+            sealed = seal.read_seal(results, public)
+    except seal.SealError as error:
+        verification.differs.append(str(error))
+    else:
+        _compare(results, sealed, runs, verification)
+    lines = [line for verified in verification.runs for line in _lines(verified)] + verification.differs
     if verification.sealed and not verification.differs:
         lines.append(f"All other files are as they were sealed at {verification.sealed}.")
-    if asked is None:
+    if public is None and verification.signer:
         lines.append(
-            "The keys lie beside the seals: only the controller's user knows whether they are its own."
+            f"They were sealed by the key {verification.signer}: only its owner knows whether it is the "
+            "controller's."
         )
-    status = FAILED if verification.differs or any(verified.differs for verified in runs) else OK
-    return answer(status, "\n".join(map(one_line, lines)), verification, json)
+    same = not verification.differs and not any(verified.differs for verified in verification.runs)
+    return answer(OK if same else FAILED, "\n".join(map(one_line, lines)), verification, json)
 
 
 VERB = Verb(
     "verify",
     run,
     Verification,
-    ("results/RUN", "results/RUN --key theirs.pem --json"),
+    ("results/RUN", "results/RUN --key theirs.pub --json"),
     "everything is as it was sealed",
-    "something was altered, removed or added, or something has no seal",
+    "something was altered, removed or added, or is not sealed",
 )
 
 
-def _verified(folder: Path, keys: list[bytes]) -> Verified:
-    host, job, earlier = folder.parent, folder.name, folder.parent.name == EARLIER
-    if earlier:
-        host, job = host.parent, job.rpartition("-")[0]
-    verified = Verified(host.name, folder.relative_to(host).as_posix())
-    name = f"{verified.host}/{verified.job}"
+def _compare(results: Path, sealed: seal.Seal, runs: set[str], verification: Verification) -> None:
+    """Add what differs from the seal, the runs' own files under the runs."""
+    verification.signer, verification.sealed = signature.fingerprint(sealed.signer), sealed.at
     try:
-        statement = seal.opened(files.content(seal_of(folder)), keys)
-        sealed = statement.predicate
-        if (sealed.host, sealed.job) != (host.name, job):
-            raise seal.SealError(f"is that of {sealed.host}/{sealed.job}")
-        verified.judged, verified.verdict = sealed.judged, sealed.verdict
-        verified.sealed_with = statement.predicateType != "urn:x-rekindle:run:1"
-        changes = seal.differences(seal.sealed_files(statement), seal.files(folder))
-        verified.differs = [f"{name}/{difference}." for difference in changes]
-        placed = None if earlier else read_valid(placed_in(host, folder.name), PlacedRecord)
-        if placed and sealed.nonce and sealed.nonce != placed.spec.nonce:
-            verified.differs.append(
-                f"{name} is another run than {name}.placed.json asked for: their nonces differ. "
-                "Another run's folder was put here, or the run that was asked for was not collected."
-            )
-    except seal.SealError as error:
-        verified.differs = [f"{name}: its seal {error}."]
-    except FileNotFoundError:
-        if folder.exists():
-            verified.differs = [f"{name} has no seal."]
-        elif why := why_absent(folder):
-            verified.absent = why
-        else:
-            verified.differs = [
-                f"{name} was placed on its host, and neither its files nor its seal are here."
-            ]
+        differences = seal.list_differences(sealed.digests, seal.digest_files(results))
     except OSError as error:
-        verified.differs = [f"{name}: {error.filename} cannot be read: {error.strerror}."]
-    return verified
-
-
-def _verify_folder(results: Path, keys: list[bytes], verification: Verification) -> None:
-    try:
-        statement = seal.opened(files.content(results / RESULTS_SEAL), keys, seal.ResultsStatement)
-    except seal.SealError as error:
-        verification.differs.append(f"{results}: its seal {error}.")
+        verification.differs.append(f"{error.filename} cannot be read: {error.strerror}.")
         return
-    except files.UnfitError as error:
-        verification.differs.append(f"{results}: its seal cannot be read: {error.strerror}.")
+    sealed_runs = seal.find_runs(sealed.digests)
+    for name in sorted(runs | sealed_runs):
+        own_ones = [file for file in differences if file.startswith(f"{name}/")]
+        found = [differences.pop(file) for file in own_ones]
+        verification.runs.append(_verify_run(results, name, found, is_sealed=name in sealed_runs))
+    if sealed.at is None:
+        verification.differs.append(
+            "The first playbook in the folder still runs or was interrupted: only its runs are sealed. "
+            "Fix: run the same command again."
+        )
         return
-    except FileNotFoundError:
-        more = any(not name.endswith(_OF_RUNS) for name in sealing.found(results))
-        if more and any(verified.sealed_with for verified in verification.runs):
-            verification.differs.append(
-                f"{results} has no seal: a playbook still runs or was interrupted, or somebody removed it. "
-                "Fix: run the same command again, which seals it."
-            )
-        elif is_results(results):
-            verification.unchecked = (
-                f"{results} has no seal of its own, as it is of an older Rekindle: its records and reports "
-                "were not checked."
-            )
-        return
-    sealed = seal.sealed_files(statement)
-    verification.sealed = statement.predicate.sealed
-    if began := sealing.unfinished(results, statement):
+    if began := seal.find_unsealed_play(results, sealed):
         verification.differs.append(
             f"A playbook that began at {began} has not sealed the folder: it still runs or was interrupted. "
             "Fix: run the same command again."
         )
-    changes = seal.differences(sealed, sealing.found(results, sealed))
-    verification.differs += [f"{difference}." for difference in changes]
+    verification.differs += differences.values()
+
+
+def _verify_run(results: Path, name: str, differs: list[str], *, is_sealed: bool) -> Verified:
+    host, _, job = name.partition("/")
+    verified, folder = Verified(host, job), results / name
+    verdict = read_valid(folder / VERDICT, VerdictRecord)
+    placed = read_valid(placed_in(folder.parent, folder.name), PlacedRecord)
+    if not is_sealed and differs:
+        verified.differs = [f"{name} is not sealed."]
+    elif not is_sealed:
+        with suppress(RecordError):
+            verified.absent = str(outcome_in(results / host).complaint)
+        if not verified.absent:
+            verified.differs = [f"{name} was placed on its host, and was never collected."]
+    elif differs:
+        verified.differs = differs
+    elif verdict:
+        verified.verdict = verdict.verdict
+        if placed and verdict.nonce and verdict.nonce != placed.spec.nonce:
+            verified.differs = [
+                f"{name} is another run than {name}{_PLACED} asked for: their nonces differ. Another run's "
+                "folder was put here, or the run that was asked for was not collected."
+            ]
+    return verified
 
 
 def _lines(verified: Verified) -> list[str]:
     name = f"{verified.host}/{verified.job}"
     if verified.absent:
         return [f"{name} was never collected: {verified.absent}"]
-    return verified.differs or [f"{name} is as it was sealed at {verified.judged}: {verified.verdict}."]
+    if verified.differs:
+        return verified.differs
+    what = verified.verdict or "a verdict of another version of Rekindle"
+    return [f"{name} is as it was sealed: {what}."]
+
+
+def _find_runs(results: Path) -> set[str]:
+    """Return the folders of runs, <host>/<job>, that are there or were to be."""
+    placed = (path.with_name(path.name.removesuffix(_PLACED)) for path in results.glob(f"*/*{_PLACED}"))
+    return {path.relative_to(results).as_posix() for path in (*placed, *_folders(results))}
 
 
 def _folders(results: Path) -> Iterator[Path]:
-    for suffix in (".seal.json", ".placed.json"):
-        for path in (*results.glob(f"*/*{suffix}"), *results.glob(f"*/{EARLIER}/*{suffix}")):
-            yield path.with_name(path.name.removesuffix(suffix))
     for name in (VERDICT, SPEC):
-        for path in results.glob(f"*/*/{name}"):
+        for path in (*results.glob(f"*/*/{name}"), *results.glob(f"*/{EARLIER}/*/{name}")):
             yield path.parent
 
 
-def _beside(folder: Path) -> Iterator[bytes]:
-    for path in folder.parent.glob("*.pem"):
-        with suppress(OSError):
-            if seal.is_key(content := files.content(path, _KEY_LIMIT)):
-                yield content
-
-
-def _read_key(path: Path) -> bytes:
-    content = b""
+def _read_key(path: Path) -> str:
     with suppress(OSError):
-        content = files.content(path.resolve(), _KEY_LIMIT)
-    if not seal.is_key(content):
-        raise RecordError(f"{path} is not a public key.", "name the .pem that lies beside a seal.")
-    return content
+        if public := signature.parse_public_key(files.content(path.resolve(), _KEY_LIMIT)):
+            return public
+    raise RecordError(
+        f"{path} is not a public key of Ed25519.",
+        "name the key.pub in ~/.local/state/rekindle of the controller's user.",
+    )

@@ -89,6 +89,7 @@ def _judged(run_dir: Path, spec: RunSpec | None) -> tuple[VerdictRecord, Diagnos
         job=run.spec.job.name,
         host=run.spec.host,
         verdict="KNOWN_ISSUE" if excused else verdict,
+        nonce=run.spec.nonce or None,
         required=run.spec.job.required and not _unsteady(run, evidence),
         cause=" ".join(filter(None, cause)) or None,
         remedy=root.remedy if root else _remedy(run, verdict, shown),

@@ -73,6 +73,8 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
     job: Text
     host: Text
     verdict: VerdictKind
+    nonce: Text | None = None
+    """Of the run; None if nothing was run, or Rekindle did not start it."""
     required: bool = True
     """Whether the playbook passes only with this."""
     cause: Text | None

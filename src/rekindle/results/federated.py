@@ -3,7 +3,7 @@
 
 results/<run>/federations/<job>/          the run: spec.json ended.json evidence/ samples-<host>.jsonl job/
 results/<run>/federations/<job>/<host>/   what else that host sent: its spec, end, clock, logs and autopsy
-results/<run>/federations/<job>.placed.json  <job>.seal.json
+results/<run>/federations/<job>.placed.json
 """
 
 import shutil
@@ -37,9 +37,9 @@ from rekindle.records.complaint import MissingError
 from rekindle.records.folders import clock_in, ended_in, spec_in
 from rekindle.records.text import shortened
 
-from . import state
+from . import seal, state
 from .gather import placed_in
-from .received import given, put_clock, put_seal, set_aside
+from .received import given, put_clock, set_aside
 
 _PARTS = ".parts"
 _REASONS = ("hung", "limit", "interrupted", "finished")
@@ -82,7 +82,6 @@ def join(results: Path, job: str, hosts: list[str]) -> VerdictRecord:
     sent = {host: record.spec for host, record in placed.items()}
     dest = results / folders.FEDERATIONS / job
     first = placed[hosts[0]]
-    code = results / "payload" / Path(first.payload).name
     try:
         with replaced(dest) as new:
             for host in placed:
@@ -103,7 +102,7 @@ def join(results: Path, job: str, hosts: list[str]) -> VerdictRecord:
             write(new / folders.VERDICT, verdict)
             set_aside(dest, spec.nonce)
         shutil.rmtree(part_of(results, job, hosts[0]).parent, ignore_errors=True)
-        put_seal(dest, verdict, spec, code)
+        seal.seal_run(dest)
     except OSError as error:
         message = f"{error.filename or dest} cannot be written: {error.strerror}."
         raise RecordError(message, "make it writable, with room.") from None

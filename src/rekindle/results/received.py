@@ -2,19 +2,16 @@
 """A run that was collected: judged here, by what was sent from here, and sealed.
 
 results/<run>/<host>/<job>/verdict.json
-results/<run>/<host>/<job>.placed.json  <job>.seal.json  <key>.pem
-results/<run>/<host>/earlier/<job>-<number>/  <job>-<number>.seal.json
+results/<run>/<host>/<job>.placed.json
+results/<run>/<host>/earlier/<job>-<number>/
 """
 
-import hashlib
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
-from rekindle.host import files, folders, own
+from rekindle.host import files, folders
 from rekindle.host.archive import unpack
 from rekindle.jobs import without_a_run
 from rekindle.judge import judge
@@ -26,25 +23,16 @@ from rekindle.records import (
     RecordError,
     RunSpec,
     VerdictRecord,
-    decodable,
-    decode,
     timestamp,
-    to_builtins,
     write,
 )
 from rekindle.records.base import read_valid
-from rekindle.records.folders import outcome_in, spec_in, verdict_in
+from rekindle.records.folders import spec_in, verdict_in
 
 from . import seal, state
 from .gather import placed_in
 
 _RUN_AGAIN = "Run it again (-e rerun=true), with nobody else at that host."
-_NEVER_COLLECTED = {"LOST", "SKIPPED", "RUNNING"}
-
-
-@decodable
-class _Report(msgspec.Struct):
-    rows: tuple[dict[str, Any], ...]
 
 
 def judge_received(folder: Path, sent: RunSpec) -> VerdictRecord:
@@ -57,7 +45,8 @@ def judge_received(folder: Path, sent: RunSpec) -> VerdictRecord:
     except RecordError as error:
         cause = f"The host's files are not a run of {sent.job.name}: {error.message}"
         cause = cause.replace(f"{folder}/", "")
-        return without_a_run(sent.job, sent.host, "UNPROVEN", cause, _RUN_AGAIN)
+        verdict = without_a_run(sent.job, sent.host, "UNPROVEN", cause, _RUN_AGAIN)
+        return replace(verdict, nonce=sent.nonce)
     if returned == spec:
         return verdict
     return replace(verdict, verdict="UNPROVEN", cause=_difference(spec, returned), remedy=_RUN_AGAIN)
@@ -118,14 +107,13 @@ def keep(
         differs = payload is not None and payload != files.sha256(code)
         _receive(folder, placed.spec, code.name if differs else None)
         set_aside(dest, placed.spec.nonce)
-        seal_of(dest).unlink(missing_ok=True)
 
     try:
         unpack(archive, dest, finish)
         verdict = verdict_in(dest)
         if not placed.spec.job.federated:
             _keep_measured(dest, placed.spec)
-        put_seal(dest, verdict, placed.spec, code)
+        seal.seal_run(dest)
     except OSError as error:
         message = f"{error.filename or dest} cannot be written: {error.strerror}."
         raise RecordError(message, "make it writable, with room.") from None
@@ -142,16 +130,10 @@ def put_clock(folder: Path, clock: Clock | None) -> None:
 
 
 def set_aside(folder: Path, nonce: str) -> None:
-    """Move a run that was collected under another nonce, with its seal, to the host's earlier ones."""
-    with suppress(FileNotFoundError, seal.SealError):
-        sealed = seal.opened(files.content(seal_of(folder)), [seal.public_key(state.key())]).predicate
-        if sealed.nonce not in {None, nonce}:
-            earlier = folder.with_name(folders.EARLIER)
-            own.make_folder(earlier)
-            number = len(list(earlier.glob(f"{folder.name}-*.seal.json"))) + 1
-            target = earlier / f"{folder.name}-{number}"
-            seal_of(folder).rename(seal_of(target))
-            folder.rename(target)
+    """Move a run that was collected under another nonce to the host's earlier ones."""
+    verdict = read_valid(folder / folders.VERDICT, VerdictRecord)
+    if verdict and verdict.nonce not in {None, nonce}:
+        seal.set_run_aside(folder)
 
 
 def _keep_measured(dest: Path, spec: RunSpec) -> None:
@@ -160,57 +142,6 @@ def _keep_measured(dest: Path, spec: RunSpec) -> None:
     target.unlink(missing_ok=True)
     with suppress(RecordError):
         write(target, measured(open_run(dest, spec)))
-
-
-def put_seal(
-    folder: Path, verdict: VerdictRecord, sent: RunSpec | None = None, code: Path | None = None
-) -> None:
-    """Seal the run in ``folder``, beside it, with the controller's key, and put the public key there too.
-
-    Args:
-        folder: results/<run>/<host>/<job>.
-        verdict: ours.
-        sent: its spec; None if nothing was run.
-        code: the payload that ran it.
-
-    Raises:
-        RecordError: the user's folder for the key cannot be made.
-        OSError: something cannot be read or written.
-    """
-    key = state.key()
-    run = seal.SealedRun(
-        host=verdict.host,
-        job=verdict.job,
-        verdict=verdict.verdict,
-        judged=timestamp(),
-        nonce=sent.nonce if sent else None,
-        spec=hashlib.sha256(msgspec.json.encode(to_builtins(sent))).hexdigest() if sent else None,
-        payload=files.sha256(code) if code else None,
-        lock=sent.lock_sha256 if sent else None,
-    )
-    public = seal.public_key(key)
-    own.write(folder.parent / f"{seal.short(seal.keyid(public))}.pem", public)
-    own.write(seal_of(folder), seal.make(folder, run, key))
-
-
-def seal_of(folder: Path) -> Path:
-    """Return the path of the seal of a run's folder."""
-    return folder.with_name(f"{folder.name}.seal.json")
-
-
-def why_absent(folder: Path) -> str | None:
-    """Return why the run of results/<run>/<host>/<job> was never collected, by the journal.
-
-    None if that is not recorded, or if the latest report has the run's verdict.
-    """
-    with suppress(OSError, RecordError):  # without a report only the journal counts
-        rows = decode(files.content(folder.parents[1] / "results.json"), _Report).rows
-        mine = (row for row in rows if (row.get("host"), row.get("job")) == (folder.parent.name, folder.name))
-        if any(row.get("verdict") not in _NEVER_COLLECTED for row in mine):
-            return None
-    with suppress(RecordError):
-        return str(outcome_in(folder.parent).complaint)
-    return None
 
 
 def _receive(folder: Path, sent: RunSpec, exchanged: str | None) -> None:

@@ -1,237 +1,235 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seals: signed statements about the files of a run when it was judged, or of a results folder.
+"""The seal of a results folder: the digests of its files, signed by the controller's key.
 
-A DSSE envelope (payloadType application/vnd.in-toto+json) around a Statement v1 of in-toto, signed by the
-controller's Ed25519 key. Its subjects are the files of the folder.
+results/<run>/SHA256SUMS      for ``sha256sum -c``; a comment has when a playbook last sealed the folder
+results/<run>/SHA256SUMS.sig  for ``ssh-keygen -Y verify -n rekindle``
+
+The files of a run are sealed when it is judged, by `seal_run` alone; all others at the end of each playbook,
+by `seal_folder`.
 """
 
-import hashlib
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Literal, TypeVar
+from typing import NamedTuple
 
-import msgspec
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    PublicFormat,
-    load_pem_private_key,
-    load_pem_public_key,
-)
+from rekindle.host import files, folders, own
+from rekindle.records import Complaint, RecordError, Timestamp, timestamp
+from rekindle.records.folders import play_in
 
-from rekindle.host.files import sha256
-from rekindle.records import Record, RecordError, VerdictKind, decodable, decode
-from rekindle.records.base import Timestamp
+from . import signature, state
 
-_PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
+_LINE = re.compile(r"^([0-9a-f]{64})  (.+)$", re.MULTILINE)
+_SEALED_AT = re.compile(r"^# sealed at (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)$", re.MULTILINE)
+_VERDICT = re.compile(rf"([^/]+/(?:{folders.EARLIER}/)?[^/]+)/{re.escape(folders.VERDICT)}")
+_PARTIAL = re.compile(r"\..+\.[a-z0-9_]{8}")
 
 
-class SealedRun(Record, kw_only=True, frozen=True):
-    """What a seal states about a run beside its files; digests are SHA-256."""
+class Seal(NamedTuple):
+    """What a results folder was sealed with."""
 
-    host: str
-    job: str
-    verdict: VerdictKind
-    judged: Timestamp
-    nonce: str | None = None
-    """None, like the digests, if nothing was run."""
-    spec: str | None = None
-    payload: str | None = None
-    lock: str | None = None
+    digests: dict[str, str] = {}
+    """SHA-256 by the file's name in the folder."""
+    at: Timestamp | None = None
+    """When a playbook that ended sealed the folder; None if none did."""
+    signer: str = ""
+    """The public key that signed it."""
 
 
-class Subject(Record, kw_only=True, frozen=True):
-    """A file of the run's folder."""
-
-    name: str
-    digest: dict[Literal["sha256"], str]
+class SealError(Complaint):
+    """A results folder has no seal, or none that counts."""
 
 
-class _Statement(Record, kw_only=True, frozen=True):
-    type_: Literal["https://in-toto.io/Statement/v1"] = msgspec.field(
-        name="_type", default="https://in-toto.io/Statement/v1"
-    )
-    subject: tuple[Subject, ...]
-
-
-@decodable
-class Statement(_Statement, kw_only=True, frozen=True):
-    """A Statement v1 of in-toto about a run."""
-
-    predicateType: Literal["urn:x-rekindle:run:1", "urn:x-rekindle:run:2"] = "urn:x-rekindle:run:2"
-    """/2: its results folder is sealed too."""
-    predicate: SealedRun
-
-
-class SealedResults(Record, kw_only=True, frozen=True):
-    """What a seal states about a results folder beside its files."""
-
-    run: str
-    sealed: Timestamp
-
-
-@decodable
-class ResultsStatement(_Statement, kw_only=True, frozen=True):
-    """A Statement v1 of in-toto about a results folder."""
-
-    predicateType: Literal["urn:x-rekindle:results:1"] = "urn:x-rekindle:results:1"
-    predicate: SealedResults
-
-
-StatementT = TypeVar("StatementT", Statement, ResultsStatement)
-
-
-class Signature(Record, frozen=True):
-    """A signature, and its key's name."""
-
-    keyid: str
-    sig: bytes
-
-
-@decodable
-class Envelope(Record, frozen=True):
-    """DSSE's envelope: a statement, byte for byte, and its signature."""
-
-    payload: bytes
-    payloadType: Literal["application/vnd.in-toto+json"]
-    signatures: tuple[Signature]
-
-
-class SealError(ValueError):
-    """A seal is invalid; the text is the end of a sentence about it."""
-
-
-def new_key() -> bytes:
-    """Return a new private key as PEM."""
-    return Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-
-
-def public_key(private_pem: bytes) -> bytes:
-    """Return the public key of a private key; both are PEM."""
-    return _private(private_pem).public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-
-
-def keyid(public_pem: bytes) -> str:
-    """Return the name of a key: the SHA-256 of its 32 bytes.
+def read_seal(results: Path, public: str | None = None) -> Seal:
+    """Return the seal of a results folder, if it is by the key ``public``, or else by any.
 
     Raises:
-        SealError: it is not an Ed25519 key.
+        SealError: there is none, it was altered, or another key signed it.
     """
-    return hashlib.sha256(_public(public_pem).public_bytes(Encoding.Raw, PublicFormat.Raw)).hexdigest()
-
-
-def is_key(pem: bytes) -> bool:
-    """Whether ``pem`` is an Ed25519 public key."""
+    sums, again = results / folders.SUMS, "run the same command again, which collects and seals its runs."
     try:
-        keyid(pem)
-    except SealError:
-        return False
-    return True
+        content, signed = (files.content(path) for path in (sums, results / folders.SIGNATURE))
+    except FileNotFoundError:
+        message = (
+            f"{results} has no seal: a playbook still runs or was interrupted, or somebody removed "
+            f"{folders.SUMS} or {folders.SIGNATURE}."
+        )
+        raise SealError(message, again) from None
+    except OSError as error:
+        message = f"The seal of {results} cannot be read: {error.strerror} ({error.filename})."
+        raise SealError(message, again) from None
+    try:
+        signer = signature.find_signer(content, signed)
+    except signature.SignatureError:
+        message = f"{sums} was altered, or its signature was: they do not fit each other."
+        raise SealError(message, again) from None
+    if public not in {None, signer}:
+        message = f"{results} was sealed by another key, {signature.fingerprint(signer)}."
+        raise SealError(message, "name its owner's key by --key, if you trust it.")
+    text = content.decode(errors="replace")
+    at = _SEALED_AT.search(text)
+    return Seal({name: digest for digest, name in _LINE.findall(text)}, at and at[1], signer)
 
 
-def make(folder: Path, run: SealedRun, private_pem: bytes) -> bytes:
-    """Return the envelope, as JSON, that seals ``run`` and the files in ``folder``."""
-    return signed(Statement(subject=subjects(files(folder)), predicate=run), private_pem)
-
-
-def subjects(digests: Mapping[str, str]) -> tuple[Subject, ...]:
-    """Return a statement's subjects from digests by file name."""
-    return tuple(Subject(name=name, digest={"sha256": digest}) for name, digest in sorted(digests.items()))
-
-
-def signed(statement: Statement | ResultsStatement, private_pem: bytes) -> bytes:
-    """Return the envelope, as JSON, around a statement."""
-    payload = msgspec.json.encode(statement)
-    signature = Signature(keyid(public_key(private_pem)), _private(private_pem).sign(_authenticated(payload)))
-    return msgspec.json.format(msgspec.json.encode(Envelope(payload, _PAYLOAD_TYPE, (signature,)))) + b"\n"
-
-
-def opened(
-    envelope: bytes,
-    public_pems: Iterable[bytes],
-    kind: type[StatementT] = Statement,  # type: ignore[assignment]
-) -> StatementT:
-    """Return the statement in an envelope that one of the keys has signed.
+def seal_run(folder: Path) -> None:
+    """Seal the files of results/<run>/<host>/<job> as they are.
 
     Raises:
-        SealError: it is no such envelope or statement, or another key has signed it.
+        RecordError: the user's folder for the key cannot be made.
+        OSError: something cannot be read or written.
     """
-    try:
-        outer = decode(envelope, Envelope)
-    except RecordError:
-        raise SealError("is not a seal, or not a complete one") from None
-    (signature,) = outer.signatures
-    signer = next((_public(pem) for pem in public_pems if keyid(pem) == signature.keyid), None)
-    if signer is None:
-        raise SealError(f"is signed by another key, {short(signature.keyid)!r}")
-    try:
-        signer.verify(signature.sig, _authenticated(outer.payload))
-        return decode(outer.payload, kind)
-    except InvalidSignature:
-        raise SealError("was altered: its signature does not fit") from None
-    except RecordError:
-        raise SealError("seals something else") from None
+    results, name = folder.parents[1], _name(folder)
+    now = digest_files(results, within=name)
+    _change(results, lambda sealed: _without(sealed, [name]) | now)
 
 
-def sealed_files(statement: Statement | ResultsStatement) -> dict[str, str]:
-    """Return the SHA-256 of each file by name, as it was sealed."""
-    return {file.name: file.digest.get("sha256", "") for file in statement.subject}
+def forget_run(folder: Path) -> None:
+    """Drop results/<run>/<host>/<job> from the seal, as another run takes its place."""
+    _change(folder.parents[1], lambda sealed: _without(sealed, [_name(folder)]))
 
 
-def differences(sealed: Mapping[str, str], here: Mapping[str, str]) -> Iterator[str]:
-    """Yield each file that differs from its seal; both are SHA-256 by name."""
-    for name in sorted(sealed.keys() | here.keys()):
-        if name not in here:
-            yield f"{name} is missing"
-        elif name not in sealed:
-            yield f"{name} was added"
-        elif here[name] != sealed[name]:
-            yield f"{name} was altered"
+def set_run_aside(folder: Path) -> None:
+    """Move results/<run>/<host>/<job> to earlier/<job>-<number> beside it, as it was sealed."""
+    earlier = folder.with_name(folders.EARLIER)
+    own.make_folder(earlier)
+    target = earlier / f"{folder.name}-{len(list(earlier.glob(f'{folder.name}-*'))) + 1}"
+    folder.rename(target)
+    results, before = folder.parents[1], f"{_name(folder)}/"
+    after = f"{target.relative_to(results).as_posix()}/"
+
+    def move(name: str) -> str:
+        return after + name.removeprefix(before) if name.startswith(before) else name
+
+    _change(results, lambda sealed: {move(name): digest for name, digest in sealed.items()})
 
 
-def short(keyid: str) -> str:
-    """Return a key's name, shortened for people."""
-    return keyid[:16]
+def take_digests(results: Path) -> dict[str, str] | None:
+    """Return the digests of a folder's files outside of its runs, before something is written to it.
+
+    None if they are not sealed: there is no seal, or a playbook that wrote to the folder did not end.
+    """
+    if not (results / folders.SUMS).exists():
+        return None
+    seal = _own_seal(results)
+    if seal.signer and find_unsealed_play(results, seal):
+        return None
+    return digest_files(results, but=_runs_in(results))
 
 
-def _authenticated(payload: bytes) -> bytes:
-    """Return DSSE's pre-authentication encoding, which is signed."""
-    kind = _PAYLOAD_TYPE.encode()
-    return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
+def seal_folder(results: Path, before: Mapping[str, str] | None) -> None:
+    """Seal the files of a results folder, other than those of its runs.
+
+    A file that did not change since ``before``, by `take_digests`, keeps its sealed digest, so that
+    alterations stay visible.
+
+    Raises:
+        RecordError: the user's folder for the key cannot be made.
+        OSError: something cannot be read or written.
+    """
+    on_disk = _runs_in(results)
+    found = digest_files(results, but=on_disk)
+
+    def change(sealed: dict[str, str]) -> dict[str, str]:
+        runs = on_disk | find_runs(sealed)
+        others, now = _without(sealed, runs), _without(found, runs)
+        same: set[str] = set()
+        if before is not None:
+            same = {name for name in {*before, *others} if before.get(name) == now.get(name)}
+        kept = (sealed.keys() - others.keys()) | (sealed.keys() & same)
+        return {name: now[name] for name in now.keys() - same} | {name: sealed[name] for name in kept}
+
+    _change(results, change, timestamp())
 
 
-def files(folder: Path, but: Collection[Path] = ()) -> dict[str, str]:
-    """Return the SHA-256 of every file in ``folder`` but those in ``but``; empty for irregular files."""
+def find_unsealed_play(results: Path, seal: Seal) -> Timestamp | None:
+    """Return the start of a playbook that has not sealed the folder since; None if there is none."""
+    with suppress(RecordError):
+        began = max(play_in(results).began.values(), default="")
+        return began if began > (seal.at or "") else None
+    return None
+
+
+def find_runs(names: Iterable[str]) -> set[str]:
+    """Return the folders of runs, <host>/<job>, among the names of files: those with a verdict."""
+    return {found[1] for found in map(_VERDICT.fullmatch, names) if found}
+
+
+def list_differences(sealed: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
+    """Return a sentence, by the file's name, for each that differs from its seal."""
+    missing = {name: f"{name} is missing." for name in sealed.keys() - now.keys()}
+    added = {name: f"{name} was added." for name in now.keys() - sealed.keys()}
+    altered = {
+        name: f"{name} was altered." for name, digest in sealed.items() if now.get(name, digest) != digest
+    }
+    return dict(sorted((missing | added | altered).items()))
+
+
+def digest_files(results: Path, within: str = "", but: Collection[str] = ()) -> dict[str, str]:
+    """Return the SHA-256 of a results folder's files by name; empty for what is no regular file.
+
+    Left out are the seal, incomplete files, and other results folders in this one.
+
+    Args:
+        results: results/<run>.
+        within: a folder in it, to be read alone.
+        but: folders in it, to be left out.
+    """
+    left = {results / name for name in (folders.SUMS, folders.SIGNATURE, *but)}
+    left |= {path.parent for path in results.glob(f"*/{folders.PLAY_RECORD}")}
     digests = {}
-    for base, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if Path(base, name) not in but]
-        links = [name for name in folders if Path(base, name).is_symlink()]
+    for base, inner, names in os.walk(results / within):
+        inner[:] = [name for name in inner if Path(base, name) not in left and not _PARTIAL.fullmatch(name)]
+        links = [name for name in inner if Path(base, name).is_symlink()]
         for path in (Path(base, name) for name in (*names, *links)):
-            if path in but:
-                continue
-            plain = path.is_file() and not path.is_symlink()
-            with suppress(FileNotFoundError):  # a partial one, of a playbook that is writing
-                digests[path.relative_to(folder).as_posix()] = sha256(path) if plain else ""
+            if path not in left and not _PARTIAL.fullmatch(path.name):
+                plain = path.is_file() and not path.is_symlink()
+                with suppress(FileNotFoundError):  # another playbook is just writing it
+                    digests[path.relative_to(results).as_posix()] = files.sha256(path) if plain else ""
     return digests
 
 
-def _private(pem: bytes) -> Ed25519PrivateKey:
-    key = load_pem_private_key(pem, password=None)
-    if not isinstance(key, Ed25519PrivateKey):
-        raise SealError("cannot be made, as the controller's key is not an Ed25519 key")
-    return key
+def _runs_in(results: Path) -> set[str]:
+    paths = (
+        *results.glob(f"*/*/{folders.VERDICT}"),
+        *results.glob(f"*/{folders.EARLIER}/*/{folders.VERDICT}"),
+    )
+    return find_runs(path.relative_to(results).as_posix() for path in paths)
 
 
-def _public(pem: bytes) -> Ed25519PublicKey:
-    try:
-        key = load_pem_public_key(pem)
-    except (ValueError, UnsupportedAlgorithm):
-        key = None
-    if not isinstance(key, Ed25519PublicKey):
-        raise SealError("cannot be checked: that is not a public key of Ed25519")
-    return key
+def _without(digests: Mapping[str, str], runs: Iterable[str]) -> dict[str, str]:
+    inside = tuple(f"{name}/" for name in runs)
+    return {name: digest for name, digest in digests.items() if not name.startswith(inside)}
+
+
+def _name(folder: Path) -> str:
+    return f"{folder.parent.name}/{folder.name}"
+
+
+def _change(
+    results: Path, change: Callable[[dict[str, str]], dict[str, str]], at: Timestamp | None = None
+) -> None:
+    """Seal what ``change`` makes of the digests that are sealed; ``at`` is set by a playbook that ends."""
+    key = state.make_key()
+    with own.alone(results):  # hosts' runs are judged by several processes
+        last = _own_seal(results)
+        sealed = sorted(change(last.digests).items())
+        lines = [f"{digest}  {name}" for name, digest in sealed if digest and _is_plain(name)]
+        header = [f"# sealed at {at or last.at}"] if at or last.at else []
+        content = "".join(f"{line}\n" for line in (*header, *lines)).encode()
+        own.write(results / folders.SUMS, content)
+        own.write(results / folders.SIGNATURE, signature.sign(content, key))
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a name is one that we give to files, which needs no escapes in a list of digests."""
+    return name.isprintable() and "\\" not in name
+
+
+def _own_seal(results: Path) -> Seal:
+    """Return the seal of a results folder by the controller's own key; an empty one if it has none."""
+    public = state.find_public_key()
+    with suppress(SealError):
+        return read_seal(results, public) if public else Seal()
+    return Seal()

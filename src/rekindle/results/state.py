@@ -2,7 +2,7 @@
 """The controller's state for its user, apart from all results: what it sent to hosts, and its key.
 
 $XDG_STATE_HOME/rekindle/, or ~/.local/state/rekindle/
-    sent/<digest of host and run>.json  locks/<digest>  key.pem
+    sent/<digest of host and run>.json  locks/<digest>  key  key.pub
 """
 
 import hashlib
@@ -17,9 +17,9 @@ from rekindle.host import own
 from rekindle.records import Record, RecordError, RunSpec, VerdictKind, decodable, moment, timestamp, write
 from rekindle.records.base import Timestamp, read_valid
 
-from . import seal
+from . import signature
 
-_KEY = "key.pem"
+_KEY, _PUBLIC = "key", "key.pub"
 
 
 @decodable
@@ -134,19 +134,27 @@ def sent_lock(sha256: str) -> str | None:
     return content.decode() if hashlib.sha256(content).hexdigest() == sha256 else None
 
 
-def key() -> bytes:
-    """Return the controller's private key as PEM, which is made at its first use."""
+def make_key() -> bytes:
+    """Return the controller's private key, which is made at its first use, with the public one beside it.
+
+    Raises:
+        RecordError: the user's folder for it cannot be made.
+        OSError: it cannot be read or written.
+    """
     path = folder() / _KEY
     with own.alone(path.parent):  # other processes of this user may make one too
         if not path.exists():
-            own.write(path, seal.new_key())
-        return path.read_bytes()
+            own.write(path, signature.make_key())
+        private = path.read_bytes()
+        if not path.with_name(_PUBLIC).exists():
+            own.write(path.with_name(_PUBLIC), f"{signature.public_line(private)} rekindle\n".encode())
+        return private
 
 
-def own_key() -> bytes | None:
-    """Return the controller's private key as PEM, if it was ever used."""
+def find_public_key() -> str | None:
+    """Return the controller's public key, if it was ever used."""
     path = _base() / _KEY
-    return path.read_bytes() if path.exists() else None
+    return signature.public_line(path.read_bytes()) if path.exists() else None
 
 
 def _base() -> Path:

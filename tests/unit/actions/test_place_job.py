@@ -27,7 +27,7 @@ from rekindle.records import (
 )
 from rekindle.records.job import Folders
 from rekindle.results import received as results
-from rekindle.results import state
+from rekindle.results import seal, state
 
 
 def _assert_no_run(home, job, verdict, cause):
@@ -35,7 +35,7 @@ def _assert_no_run(home, job, verdict, cause):
     assert (answer.verdict, answer.host, answer.job) == (verdict, "h200", job)
     assert cause in answer.cause
     assert answer.remedy
-    assert results.seal_of(home / job).is_file()
+    assert f"{home.name}/{job}/verdict.json" in seal.read_seal(home.parent).digests
     assert not results.placed_in(home, job).exists()
 
 
@@ -171,15 +171,15 @@ def test_a_verdict_other_than_pass_is_gone_once_the_job_is_placed(place, home, b
         write(path, replace(read(path, VerdictRecord), verdict=before))
     place(left_s=9000)
     assert not path.exists()
-    assert not results.seal_of(home / "pt_ddp").exists()
+    assert not seal.read_seal(home.parent).digests
 
 
 def test_a_pass_stays_with_its_seal(place, home):
     write(home / "pt_ddp" / "verdict.json", PASS)
-    results.seal_of(home / "pt_ddp").write_text("{}")
+    seal.seal_run(home / "pt_ddp")
     assert place()["run"]
     assert read(home / "pt_ddp" / "verdict.json", VerdictRecord) == PASS
-    assert results.seal_of(home / "pt_ddp").exists()
+    assert "h200/pt_ddp/verdict.json" in seal.read_seal(home.parent).digests
 
 
 @pytest.mark.parametrize(

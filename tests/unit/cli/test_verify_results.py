@@ -5,9 +5,11 @@ import os
 import shutil
 
 import pytest
+from recorded_edits import edit
 
+from rekindle.host import files
 from rekindle.report.reports import write_reports
-from rekindle.results import journal, received, seal, sealing, state
+from rekindle.results import journal, seal
 
 CODE = "rekindle-0123456789abcdef.zip"
 RECORDS = ("host.json", "plan.json", "env.json")
@@ -15,12 +17,12 @@ RECORDS = ("host.json", "plan.json", "env.json")
 
 def play(results, now, write_something, *, ends=True):
     """Do in a results folder what a playbook does there, which is killed unless it ``ends``."""
-    before = sealing.before(results)
+    before = seal.take_digests(results)
     journal.begin_play(results, "validate", ["gpu-1"], left=(), now=now)
     write_something()
     if ends:
         write_reports(results)
-        sealing.put(results, before)
+        seal.seal_folder(results, before)
 
 
 @pytest.fixture
@@ -58,12 +60,12 @@ def altered(path):
 def test_a_folder_that_nobody_touched_is_as_it_was_sealed(results, rekindle):
     status, (run, rest) = rekindle("verify", results)
     assert status == 0
-    assert run.startswith("gpu-1/pt_ddp is as it was sealed at ")
+    assert run == "gpu-1/pt_ddp is as it was sealed: PASS."
     assert rest.startswith("All other files are as they were sealed at 20")
 
 
 TOP = ("results.json", "report.html", "junit.xml", "run.json", f"payload/{CODE}")
-EVERY = [*TOP, *(f"gpu-1/{name}" for name in (*RECORDS, "pt_ddp.placed.json", "pt_ddp.seal.json"))]
+EVERY = [*TOP, *(f"gpu-1/{name}" for name in (*RECORDS, "pt_ddp.placed.json"))]
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -92,21 +94,27 @@ def test_files_that_were_added_are_named_and_not_opened(results, rekindle, tmp_p
     assert added == ["gpu-1/acceptance.json", "gpu-1/pipe", "gpu-2/host.json", "link"]
 
 
-def test_another_run_s_folder_with_its_seal_is_named(results, rekindle, again, tmp_path):
+def test_another_run_s_folder_is_named(results, rekindle, again, tmp_path):
     first = shutil.copytree(results / "gpu-1", tmp_path / "first")
     play(results, "2026-11-21T03:00:00Z", again)
     assert rekindle("verify", results)[0] == 0
     shutil.rmtree(results / "gpu-1/pt_ddp")
     shutil.copytree(first / "pt_ddp", results / "gpu-1/pt_ddp")
-    shutil.copy(first / "pt_ddp.seal.json", results / "gpu-1")
-    status, lines = rekindle("verify", results)
-    assert status == 1
-    assert lines[1].startswith("gpu-1/pt_ddp is another run than gpu-1/pt_ddp.placed.json asked for")
-    assert "gpu-1/pt_ddp.seal.json was altered." in lines
     shutil.copy(first / "pt_ddp.placed.json", results / "gpu-1")
     status, lines = rekindle("verify", results)
     assert status == 1
-    assert {"gpu-1/pt_ddp.seal.json was altered.", "gpu-1/pt_ddp.placed.json was altered."} <= {*lines}
+    named = {"gpu-1/pt_ddp/verdict.json was altered.", "gpu-1/pt_ddp.placed.json was altered."}
+    assert named <= {*lines}
+
+
+def test_a_run_that_was_placed_again_and_not_collected_is_another(results, rekindle):
+    def place_again():
+        edit(results / "gpu-1/pt_ddp.placed.json", r'"nonce": "\w+"', '"nonce": "0123"')
+
+    play(results, "2026-11-21T03:00:00Z", place_again)
+    status, lines = rekindle("verify", results)
+    assert status == 1
+    assert lines[0].startswith("gpu-1/pt_ddp is another run than gpu-1/pt_ddp.placed.json asked for: their ")
 
 
 def test_an_earlier_run_stays_with_its_verdict_and_alterations_in_it_are_named(results, rekindle, again):
@@ -114,12 +122,11 @@ def test_an_earlier_run_stays_with_its_verdict_and_alterations_in_it_are_named(r
     for hour in (3, 4):
         play(results, f"2026-11-21T0{hour}:00:00Z", again)
     earlier = results / "gpu-1/earlier"
-    names = {"pt_ddp-1", "pt_ddp-1.seal.json", "pt_ddp-2", "pt_ddp-2.seal.json"}
-    assert {path.name for path in earlier.iterdir()} == names
+    assert {path.name for path in earlier.iterdir()} == {"pt_ddp-1", "pt_ddp-2"}
     assert (earlier / "pt_ddp-1/spec.json").read_bytes() == before
     status, lines = rekindle("verify", results)
     assert (status, len(lines)) == (0, 4)
-    assert lines[1].startswith("gpu-1/earlier/pt_ddp-2 is as it was sealed at ")
+    assert lines[1] == "gpu-1/earlier/pt_ddp-2 is as it was sealed: PASS."
     altered(earlier / "pt_ddp-1/verdict.json")
     status, lines = rekindle("verify", results)
     assert status == 1
@@ -173,79 +180,88 @@ def test_a_playbook_that_was_killed_is_named_and_the_next_one_seals_all(results,
     assert lines[1].startswith(f"A playbook that began at {later} has not sealed the folder: it still runs ")
     rekindle("report", results)  # which is not for it to seal
     assert rekindle("verify", results)[0] == 1
-    before = sealing.before(results)
+    before = seal.take_digests(results)
     assert before is None
     journal.begin_play(results, "validate", ["gpu-1"], left=(), now="2026-11-21T04:00:00Z")
     write_reports(results)
-    sealing.put(results, before)
+    seal.seal_folder(results, before)
     assert rekindle("verify", results)[0] == 0
 
 
+def test_the_first_playbook_has_sealed_its_runs_alone_until_it_ends(bring, rekindle, tmp_path):
+    play(tmp_path / "new", "2026-11-21T02:00:00Z", lambda: bring(tmp_path / "new"), ends=False)
+    status, lines = rekindle("verify", tmp_path / "new")
+    assert (status, lines[0]) == (1, "gpu-1/pt_ddp is as it was sealed: PASS.")
+    assert lines[1].startswith(
+        "The first playbook in the folder still runs or was interrupted: only its runs "
+    )
+
+
 def test_two_playbooks_at_once_leave_nothing_altered(results, rekindle):
-    first = sealing.before(results)
+    first = seal.take_digests(results)
     altered(results / "gpu-1/host.json")
-    second = sealing.before(results)
+    second = seal.take_digests(results)
     altered(results / "gpu-1/plan.json")
-    sealing.put(results, first)
+    seal.seal_folder(results, first)
     altered(results / "gpu-1/env.json")
-    sealing.put(results, second)
+    seal.seal_folder(results, second)
     assert rekindle("verify", results)[0] == 0
 
 
 def test_what_another_playbook_is_just_writing_is_no_part_of_it(results, rekindle, monkeypatch):
-    write_it = seal.sha256
+    digest = files.sha256
 
     def vanishes(path):
         (results / "gpu-1/vanishing").unlink(missing_ok=True)
-        return write_it(path)
+        return digest(path)
 
     partial = results / "gpu-1/.host.json.a1b2c3d4"
     for path in (partial, results / "gpu-1/vanishing"):
         path.touch()
     with monkeypatch.context() as patch:
-        patch.setattr(seal, "sha256", vanishes)
-        sealing.put(results, None)
+        patch.setattr(files, "sha256", vanishes)
+        seal.seal_folder(results, None)
     partial.unlink()
     assert rekindle("verify", results)[0] == 0
 
 
-@pytest.mark.parametrize("with_it", [(), ("run.json",)])
-def test_a_seal_that_was_removed_is_named(results, rekindle, with_it):
-    for name in with_it:
+@pytest.mark.parametrize("also", [(), ("run.json",)])
+def test_a_seal_that_was_removed_is_named_and_its_runs_stay_unsealed_until_collected(
+    results, rekindle, again, also
+):
+    for name in ("SHA256SUMS", "SHA256SUMS.sig", *also):
         (results / name).unlink()
-    (results / "results.seal.json").unlink()
+    altered(results / "gpu-1/pt_ddp/verdict.json")
     status, lines = rekindle("verify", results)
-    assert status == 1
-    assert lines[1].startswith(f"{results} has no seal: a playbook still runs or was interrupted, or ")
-    if not with_it:
+    assert (status, len(lines)) == (1, 1)
+    assert lines[0].startswith(
+        f"{results} has no seal: a playbook still runs or was interrupted, or somebody "
+    )
+    if not also:
         rekindle("report", results)
-    assert not (results / "results.seal.json").exists()
+    assert not (results / "SHA256SUMS").exists()
+    play(results, "2026-11-21T03:00:00Z", lambda: None)
+    assert "gpu-1/pt_ddp is not sealed." in rekindle("verify", results)[1]
+    play(results, "2026-11-21T04:00:00Z", again)
+    assert "gpu-1/pt_ddp is as it was sealed: PASS." in rekindle("verify", results)[1]
 
 
-def test_a_seal_by_another_key_is_none_and_vouches_for_nothing(results, rekindle, monkeypatch):
+def test_a_run_that_was_altered_in_mid_play_stays_so(results, rekindle, again):
+    def alter():
+        again()
+        altered(results / "gpu-1/pt_ddp/verdict.json")
+
+    play(results, "2026-11-21T03:00:00Z", alter)
+    assert "gpu-1/pt_ddp/verdict.json was altered." in rekindle("verify", results)[1]
+
+
+def test_a_seal_by_another_key_is_none_and_vouches_for_nothing(results, rekindle, monkeypatch, tmp_path):
     altered(results / "gpu-1/host.json")
     with monkeypatch.context() as patch:
-        patch.setattr(state, "key", lambda: forger)
-        forger = seal.new_key()
-        sealing.put(results, None)
+        patch.setenv("XDG_STATE_HOME", str(tmp_path / "forger"))
+        seal.seal_folder(results, None)
     status, lines = rekindle("verify", results)
     assert status == 1
-    assert "its seal is signed by another key" in lines[1]
+    assert " was sealed by another key, SHA256:" in lines[0]
     rekindle("report", results)
     assert "gpu-1/host.json was added." in rekindle("verify", results)[1]
-
-
-def test_results_of_an_older_rekindle_name_what_was_not_checked(results, rekindle, monkeypatch):
-    made = seal.Statement
-
-    def older(**parts):
-        return made(**parts, predicateType="urn:x-rekindle:run:1")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(seal, "Statement", older)
-        verdict = received.verdict_in(results / "gpu-1/pt_ddp")
-        received.put_seal(results / "gpu-1/pt_ddp", verdict)
-    (results / "results.seal.json").unlink()
-    status, lines = rekindle("verify", results)
-    assert status == 0
-    assert lines[1].endswith("is of an older Rekindle: its records and reports were not checked.")
