@@ -7,11 +7,11 @@ from typing import Annotated
 import msgspec
 import typer
 
-from rekindle.capsule.changes import changes
-from rekindle.capsule.differences import differences
 from rekindle.host import folders
 from rekindle.records import EnvRecord, read
-from rekindle.records.text import few, printed
+from rekindle.records.text import printed
+from rekindle.report.comparison import comparison_text, list_changes
+from rekindle.results.comparison import JobComparison, compare, compare_environments
 from rekindle.results.gather import gather
 
 from .folders import is_results, record
@@ -22,6 +22,8 @@ class Differences(msgspec.Struct):
     """What differs, a sentence each with its host; none if nothing does."""
 
     differences: list[str]
+    jobs: list[JobComparison] = []
+    """Of runs, every job that either has."""
 
 
 def run(
@@ -35,24 +37,14 @@ def run(
         RecordError: there is no env.json.
     """
     if is_results(first) and is_results(second):
-        return _runs(first, second, json)
-    envs = [read(record(path, folders.ENV_RECORD), EnvRecord) for path in (first, second)]
-    lines = list(differences(*envs))
-    text = "\n".join(map(printed, lines)) if lines else "The environments are the same."
-    return answer(FAILED if lines else OK, text, Differences(lines), json)
-
-
-def _runs(first: Path, second: Path, json: bool) -> Answer:
-    found = changes(gather(first), gather(second), first, second)
-    lines = [
-        f"{few(hosts)}: {message}{'' if exact else ' (figures of the first)'}"
-        for message, hosts, exact in found.grouped
-    ]
-    environments = f"the environments of {found.same_environments} hosts"
-    same = f"{found.same_verdicts} verdicts and {environments} are the same."
-    sentences = [f"{host}: {message}" for host, message in found.found]
-    text = "\n".join(map(printed, [*lines, same]))
-    return answer(FAILED if lines else OK, text, Differences(sentences), json)
+        found = compare(gather(first), gather(second), first, second)
+        changes = [f"{host}: {message}" for host, message in list_changes(found)]
+        value, text = Differences(changes, found.jobs), comparison_text(found)
+    else:
+        envs = [read(record(path, folders.ENV_RECORD), EnvRecord) for path in (first, second)]
+        value = Differences(list(compare_environments(*envs)))
+        text = "\n".join(map(printed, value.differences)) or "The environments are the same."
+    return answer(FAILED if value.differences else OK, text, value, json)
 
 
 VERB = Verb(

@@ -2,20 +2,36 @@
 """``rekindle upgrade RELEASE``: the same jobs on the release of NVFlare that hosts have, and on another."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
+import msgspec
 import typer
 
 from rekindle.records import Complaint, RecordError
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
-from rekindle.report.table import terminal
-from rekindle.report.upgrade import upgrade_text
+from rekindle.records.text import printed
+from rekindle.report.comparison import comparison_text
+from rekindle.results.comparison import JobComparison, compare
 from rekindle.results.gather import Results, gather
-from rekindle.results.upgrade import Upgrade, releases, upgrade
+from rekindle.results.row import State
 from rekindle.solver.catalogue import rules
 
 from .plays import play
 from .verb import FAILED, OF_STATE, OK, Answer, Json, Verb, answer
+
+
+class Upgrade(msgspec.Struct):
+    """What an upgrade changes."""
+
+    schema: Literal["rekindle/upgrade/2"]
+    state: State
+    """failed: something would break; unknown: nothing passed before."""
+    before: str
+    """Release of NVFlare; of several hosts, joined by ``, ``."""
+    after: str
+    jobs: list[JobComparison]
+    results: list[str]
+    """The results folder of each run."""
 
 
 def run(
@@ -35,7 +51,7 @@ def run(
     if first is None or status not in {OK, FAILED}:
         return _without(status, json)
     folder, before = first
-    if releases(before) == [release]:
+    if _releases(before) == [release]:
         fix = "set rekindle_nvflare to the release that they are upgraded from."
         raise RecordError(f"The hosts have NVFlare {release} already.", fix)
     wanted = {"rekindle_nvflare": release, "rekindle_results": f"{folder}-nvflare{release}"}
@@ -45,8 +61,31 @@ def run(
     status, second = play("site.yml", [*context.args, *options], json, _read)
     if second is None or status not in {OK, FAILED}:
         return _without(status, json)
-    found = upgrade(before, second[1], release, [str(folder), str(second[0])])
-    return answer(OF_STATE[found.state], upgrade_text(found, *terminal()), found, json)
+    return _answer((folder, before), second, release, json)
+
+
+def _answer(first: tuple[Path, Results], second: tuple[Path, Results], release: str, json: bool) -> Answer:
+    (folder, before), (other, after) = first, second
+    found = compare(before, after, folder, other)
+    found.jobs = [job for job in found.jobs if job.job not in ACCEPTANCE.values()]
+    passed = [job for job in found.jobs if job.before == "PASS"]
+    broken = [f"{job.job} on {job.host}" for job in passed if job.breaks]
+    state: State = "unknown" if not passed else "failed" if broken else "ok"
+    had, folders = ", ".join(_releases(before)), [str(folder), str(other)]
+    kept = (
+        f"{len(passed) - len(broken)} of {len(passed)} jobs that pass with NVFlare {had} pass with {release}."
+    )
+    breaks = [f"It would break: {', '.join(broken)}."] if broken else []
+    text = "\n".join([comparison_text(found), *map(printed, [" ".join([kept, *breaks]), *folders])])
+    return answer(
+        OF_STATE[state], text, Upgrade("rekindle/upgrade/2", state, had, release, found.jobs, folders), json
+    )
+
+
+def _releases(results: Results) -> list[str]:
+    """Return the releases of NVFlare that the hosts of a run had."""
+    plans = (host.plan for host in results.hosts if host.plan)
+    return sorted({plan.nvflare for plan in plans})
 
 
 def _without(status: int, json: bool) -> Answer:

@@ -18,8 +18,8 @@ HELP = {
     "check": f"Show what site would do on each host, and change nothing. {_PASSES_ON}",
     "retire": f"Take a last copy of what hosts have, and remove Rekindle. {_PASSES_ON}",
     "upgrade": (
-        "Run the same jobs with another release of NVFlare. Then show what would break, what takes more, "
-        f"and which results differ. {_PASSES_ON}"
+        "Run the same jobs with another release of NVFlare. Then show what would break, and what differs. "
+        f"{_PASSES_ON}"
     ),
     "job": "Show your own job as Rekindle understands it: its job.yml, and where each line comes from.",
     "plan": "Decide from host.json which builds go on a host. Several hosts share one build if any fits all.",

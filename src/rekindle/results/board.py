@@ -8,8 +8,9 @@ import msgspec
 
 from rekindle.doctor.known_issues import KnownIssue
 from rekindle.records import PlanRecord
-from rekindle.records.text import duration, shortened
+from rekindle.records.text import shortened
 
+from .comparison import compare_rows
 from .gather import Results
 from .journal import BEFORE_JOBS
 from .row import Row, RowKind, State
@@ -200,18 +201,10 @@ def _line(
 
 
 def _changed(row: Row, was: Row) -> Iterator[str]:
+    found = compare_rows(was, row, row.host, row.job)
     if row.kind != was.kind:
         yield f"was {was.kind}" + (f": {shortened(was.cause, 200)}" if was.cause else "")
     elif row.cause != was.cause:
         yield f"its cause was: {shortened(was.cause or 'none', 200)}"
-    long, before = row.duration_s, was.duration_s
-    if long is not None and before is not None and abs(long - before) > before / 2:
-        yield f"took {duration(before)} before"
-    new, old = row.verdict, was.verdict
-    if not (new and old and new.lock_sha256 and old.lock_sha256):
-        return
-    for name in sorted({*new.versions, *old.versions}):
-        if new.versions.get(name) != old.versions.get(name):
-            yield f"{name} {old.versions.get(name, 'none')} → {new.versions.get(name, 'none')}"
-    if new.lock_sha256 != old.lock_sha256:
-        yield "another lock"
+    yield from map(str, found.changed)
+    yield from found.versions

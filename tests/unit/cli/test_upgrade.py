@@ -14,10 +14,10 @@ from rekindle.results.gather import gather
 FAILED = replace(FAIL, host="gpu-1", cause="The loss of site-1 is nan.")
 HEAVIER = replace(
     PASS,
-    duration_s=300.0,
-    host_memory_mib={"server": 500, "site-1": 800},
+    duration_s=400.0,
+    host_memory_mib={"server": 500, "site-1": 1200},
     devices=tuple(replace(device, peak_memory_mib=1024) for device in PASS.devices),
-    rounds=tuple(one for one in PASS.rounds if one.round < 2),
+    rounds=tuple(one for one in PASS.rounds if one.round < 1),
     final_metrics={"accuracy": 0.95},
 )
 
@@ -58,19 +58,11 @@ def test_what_passes_after_it_too_is_good_and_what_differs_is_shown(call, runs, 
     second = {"rekindle_nvflare": "2.9.0", "rekindle_accept": "off"}
     assert asked == [{}, second | {"rekindle_results": f"{tmp_path}/results/run-nvflare2.9.0"}]
     text = " ".join(out.split())
-    assert "pt_ddp gpu-1 PASS PASS slower: duration 200.4 → 300 s; round 0.8 → 0.8 s; " in text
-    assert "heavier: NVFlare's memory 1000 → 1300 MiB; GPU memory 8192 → 4096 MiB; " in text
-    assert "rounds 3 → 2; accuracy 0.9667 → 0.95 1 of 1 that pass with NVFlare 2.7.3 pass with 2.9.0." in text
+    for figure in ("duration 200.4 → 400 s", "NVFlare's memory 1000 → 1700 MiB", "rounds 3 → 1"):
+        assert f"gpu-1: pt_ddp: {figure}" in text
+    assert "accuracy" not in text
+    assert "1 of 1 jobs that pass with NVFlare 2.7.3 pass with 2.9.0." in text
     assert out.splitlines()[-2:] == [f"{tmp_path}/results/run{name}" for name in ("", "-nvflare2.9.0")]
-
-
-@pytest.mark.parametrize("more", [1.0, 1.25, 1.26])
-def test_a_quarter_more_is_slower(ask, runs, more):
-    runs(PASS, replace(PASS, duration_s=200.4 * more))
-    (job,) = ask("upgrade", "2.9.0")[1]["jobs"]
-    worse = {figure["name"]: figure["worse"] for figure in job["figures"]}
-    assert worse["duration"] == ("slower" if more > 1.25 else None)
-    assert worse["rounds"] is None
 
 
 @pytest.mark.parametrize(
@@ -85,7 +77,7 @@ def test_something_that_passed_and_would_break_is_bad_and_without_any_nothing_is
     found, out, _ = call("upgrade", "2.8.3")
     assert found == status
     assert ("It would break: pt_ddp on gpu-1." in out) == (status == 1)
-    assert ("The loss of site-1 is nan." in " ".join(out.split())) == (after is FAILED)
+    assert ("PASS → FAIL: The loss of site-1 is nan." in out) == (status == 1)
 
 
 def test_a_job_whose_host_vanished_in_the_later_run_breaks(ask, runs, monkeypatch):

@@ -61,7 +61,7 @@ def test_a_line_has_the_newest_verdict_and_since_when_it_is_so(of_runs):
     assert (line.verdict, line.good, line.duration_s) == ("PASS", True, 400.0)
     assert (line.run, line.began) == ("run-5", "2026-11-05T02:00:00Z")
     assert (line.since_run, line.since) == ("run-3", "2026-11-03T02:00:00Z")
-    assert line.changed == ["took 3 min 20 s before"]
+    assert line.changed == ["duration 200.4 → 400 s"]
 
 
 def test_the_playbook_that_came_last_to_a_host_dates_its_run(tmp_path):
@@ -77,9 +77,9 @@ def test_the_playbook_that_came_last_to_a_host_dates_its_run(tmp_path):
     ("was", "now", "changed"),
     [
         (PASS, PASS, []),
-        (PASS, replace(PASS, duration_s=300.0), []),
-        (PASS, replace(PASS, duration_s=300.7), ["took 3 min 20 s before"]),
-        (PASS, replace(PASS, duration_s=100.0), ["took 3 min 20 s before"]),
+        (PASS, replace(PASS, duration_s=320.0), []),
+        (PASS, replace(PASS, duration_s=321.0), ["duration 200.4 → 321 s"]),
+        (PASS, replace(PASS, duration_s=100.0), ["duration 200.4 → 100 s"]),
         (PASS, FAILED, ["was PASS"]),
         (FAILED, PASS, [f"was FAIL: {FAIL.cause}"]),
         (FAILED, replace(FAILED, cause="Other."), [f"its cause was: {FAIL.cause}"]),
