@@ -47,7 +47,7 @@ class ActionModule(Action):
             return {"changed": bool(answer["changed"])}
         if args["do"] == "require_down" and answer["since"]:
             message = f"The federation {args['name']} is up on {host}, for jobs of its users."
-            raise Failed(message, "end it: rekindle federation stop -i INVENTORY")
+            raise Failed(message, "end it: rekindle federate --stop -i INVENTORY")
         clock_there = clock.ask(self._low_level_execute_command, self._member.python, 3)
         member = status.member(host, self._member, answer, clock_there)
         return {"changed": False, "member": records.to_builtins(member)}

@@ -82,7 +82,7 @@ class ActionModule(Action):
         return {"changed": changed}
 
     def _leave_member(self, kit: KitRecord) -> None:
-        """Record on the host what it is in the federation, for `rekindle federation`."""
+        """Record on the host what it is in the federation, for `rekindle federate --status`."""
         of_kit = ("role", "admin", "user", "address", "port", "scheme")
         participant = Participant(
             name=kit.participant,

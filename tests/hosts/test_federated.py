@@ -72,7 +72,7 @@ def test_it_stays_up_for_jobs_of_others_until_it_is_stopped(proven, members, sho
     assert up.status == 0, up.output
 
     def asked(what):
-        command = ["rekindle", "federation", what, "-i", members.inventory, "--json"]
+        command = ["rekindle", "federate", f"--{what}", "-i", members.inventory, "--json"]
         done = subprocess.run(command, cwd=shop, capture_output=True, text=True, check=False)
         return done.returncode, json.loads(done.stdout)
 
@@ -92,7 +92,7 @@ def test_it_stays_up_for_jobs_of_others_until_it_is_stopped(proven, members, sho
     assert own.stdout.splitlines()[-1] == "FINISHED:COMPLETED", own.stdout + own.stderr
     refused = play("playbooks/federate.yml", members.inventory, proven.results, cwd=shop)
     assert refused.status != 0
-    assert "is up on server, for jobs of its users. Fix: end it: rekindle federation stop" in refused.output
+    assert "is up on server, for jobs of its users. Fix: end it: rekindle federate --stop" in refused.output
     status, federation = asked("stop")
     assert status == 0, federation
     for host in HOSTS:

@@ -48,7 +48,7 @@ def up(proven, members, shop):
     done = play("playbooks/federate.yml", members.inventory, proven.results, *keep, cwd=shop)
     assert done.status == 0, done.output
     yield members
-    stop = ["rekindle", "federation", "stop", "-i", members.inventory]
+    stop = ["rekindle", "federate", "--stop", "-i", members.inventory]
     subprocess.run(stop, cwd=shop, check=True, stdout=subprocess.DEVNULL)
 
 

@@ -96,7 +96,7 @@ def test_a_check_shows_what_would_be_done_and_leaves_nothing(call, folder, tmp_p
             hosts.write(f"{host}{tmp_path}/{name} rekindle_min_free_gb=0 {setting}\n")
     before = {path.name for path in folder.iterdir()}
     wants = ("-e", "rekindle_gpus_required=false", "--json")
-    done = call("check", "-i", "lease_hosts", *wants, TMPDIR=str(tmp_path / "tmp"))
+    done = call("site", "--check", "-i", "lease_hosts", *wants, TMPDIR=str(tmp_path / "tmp"))
     assert done.returncode == 1, done.stdout + done.stderr
     check = msgspec.convert(json.loads(done.stdout), CheckData)
     words = {host.host: host.word for host in check.hosts}

@@ -21,7 +21,7 @@ _OURS = {
     "capsule/packages.py": "what uv answered, in the user's own folder",
     "capsule/python.py": "an archive of Python that the inventory names",
     "capsule/uv.py": "our own lock",
-    "cli/federation.py": "what our own playbook wrote",
+    "cli/federate.py": "what our own playbook wrote",
     "cli/main.py": "/dev/null",
     "cli/plays.py": "what our own playbook wrote",
     "doctor/diagnosis.py": "a file that its user names, or standard input",

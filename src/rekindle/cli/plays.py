@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``rekindle site``, ``federate``, ``check`` and ``retire``: the plays, by ansible-runner.
+"""``rekindle site`` and ``retire``: the plays, by ansible-runner.
 
 ansible-runner's own settings (callback, cache, unchecked host keys) are not used: everything is as with
 ``ansible-playbook``.
@@ -46,6 +46,8 @@ Jobs = Annotated[
 _INVENTORY = re.compile(r"-[A-Za-z]*i|--i")
 """Options of Ansible's that name an inventory: ``-i x``, ``-vi x``, ``--inventory=x``."""
 
+_OURS = ("--check", "-C", "--status", "--stop")
+"""Options that make a verb another."""
 _NOT_PROVEN = (2, 4, 8)
 """Ansible's statuses of plays in which a host failed, was unreachable, or ended the play."""
 _NO_ANSWER = (99, 250, 254, 255)
@@ -56,29 +58,30 @@ def _results(folder: Path) -> ResultsData:
     return data(gather(folder))
 
 
-def _running(playbook: str, *options: str, read: Callable[[Path], Any] = _results) -> Callable[..., Answer]:
-    """Return a verb's function that runs a playbook; with ``json`` Ansible's output goes to standard error.
-
-    ``read`` returns what is printed of a results folder.
-    """
-
-    def run(context: typer.Context, json: Json = False) -> Answer:
-        status, found = play(playbook, [*options, *context.args], json, read if json else None)
-        return answer(status, "", found, json) if found else Answer(status, "")
-
-    return run
+def run_play(
+    playbook: str, arguments: list[str], json: bool, read: Callable[[Path], Any] = _results
+) -> Answer:
+    """Run a playbook; with ``json``, print what ``read`` returns of its results folder."""
+    status, found = play(playbook, arguments, json, read if json else None)
+    return answer(status, "", found, json) if found else Answer(status, "")
 
 
-def _running_jobs(*options: str, read: Callable[[Path], Any] = _results) -> Callable[..., Answer]:
-    """Return the function of a verb that takes jobs, in place of those of its inventory."""
-    plain = _running("site.yml", *options, read=read)
+def _run_site(
+    context: typer.Context,
+    job: Jobs = None,
+    checks: Annotated[
+        bool, typer.Option("--check", "-C", help="Show what would be done on each host, and change nothing.")
+    ] = False,
+    json: Json = False,
+) -> Answer:
+    arguments = [*(["--check"] if checks else []), *context.args]
+    if job:
+        arguments += ["-e", dumps({"rekindle_jobs": [_named(one) for one in job]})]
+    return run_play("site.yml", arguments, json, check if checks else _results)
 
-    def run(context: typer.Context, job: Jobs = None, json: Json = False) -> Answer:
-        if job:
-            context.args += ["-e", dumps({"rekindle_jobs": [_named(one) for one in job]})]
-        return plain(context, json)
 
-    return run
+def _run_retire(context: typer.Context, json: Json = False) -> Answer:
+    return run_play("retire.yml", context.args, json)
 
 
 def _named(job: str) -> str:
@@ -88,42 +91,28 @@ def _named(job: str) -> str:
 
 
 _OF_PLAYS: dict[str, Any] = {
-    "answer": ResultsData,
     "wrong": "called wrongly: nothing began, and Ansible reports why",
     "unknown": "it was interrupted, or ended unexpectedly",
     "passes_on": True,
 }
 SITE = Verb(
     "site",
-    _running_jobs(),
+    _run_site,
+    (ResultsData, CheckData),
     examples=(
         "-i lease_hosts",
         "-i lease_hosts --job /data/my_project/job.py",
+        "-i lease_hosts --check",
         "-i lease_hosts --json 2> log",
     ),
-    good="every required job on every host is PASS",
-    bad="one is not, or a host was not reached",
+    good="every required job on every host is PASS; with --check, every host is ready",
+    bad="one is not, or a host was not reached or is refused",
     **_OF_PLAYS,
-)
-FEDERATE = Verb(
-    "federate",
-    _running("federate.yml"),
-    examples=("-i lease_hosts", "-i lease_hosts -e rekindle_federation_keep=true"),
-    good="every job of the federation is PASS",
-    bad="one is not, or a host was not reached",
-    **_OF_PLAYS,
-)
-CHECK = Verb(
-    "check",
-    _running_jobs("--check", read=check),
-    examples=("-i lease_hosts", "-i lease_hosts --limit gpu-1 -e budget=45m --json 2> log"),
-    good="every host is ready",
-    bad="one is refused",
-    **{**_OF_PLAYS, "answer": CheckData},
 )
 RETIRE = Verb(
     "retire",
-    _running("retire.yml"),
+    _run_retire,
+    ResultsData,
     examples=("-i lease_hosts", "-i lease_hosts -e stop=true"),
     good="nothing of Rekindle is left on any host",
     bad="a host was left as it is",
@@ -169,7 +158,7 @@ def _require_inventory(arguments: list[str]) -> None:
     if not any(map(_INVENTORY.match, arguments)) and "ANSIBLE_INVENTORY" not in os.environ:
         local = places.repository() / "inventories/local"
         here = f"; this machine alone is -i {shlex.quote(str(local))}" if local.exists() else ""
-        verb = " ".join(takewhile(lambda word: not word.startswith("-"), sys.argv[1:]))
+        verb = " ".join(takewhile(lambda word: not word.startswith("-") or word in _OURS, sys.argv[1:]))
         fix = f"type rekindle {verb} -i lease_hosts, your inventory{here}."
         raise Complaint("No inventory is named, and nothing is done for hosts that nobody named.", fix)
 

@@ -22,8 +22,12 @@ def run(
         near = difflib.get_close_matches(verb, _NAMED, n=1)
         meant = f" Did you mean {near[0]!r}?" if near else ""
         raise typer.BadParameter(f"{verb!r} is not one of {', '.join(_NAMED)}.{meant}", param_hint="VERB")
-    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return Answer(OK, json.dumps(schema | msgspec.json.schema(load(verb).answer), indent=2))
+    kinds = load(verb).answer
+    kinds = kinds if isinstance(kinds, tuple) else (kinds,)
+    found, parts = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
+    schema = found[0] if len(found) == 1 else {"anyOf": list(found)}
+    first = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return Answer(OK, json.dumps({**first, **schema, "$defs": parts}, indent=2))
 
 
 VERB = Verb(

@@ -39,6 +39,7 @@ class Verb:
     name: str
     run: Callable[..., Answer]
     answer: Any
+    """What it prints with ``--json``: a type, or a tuple of several."""
     examples: tuple[str, ...]
     good: str
     bad: str = ""

@@ -5,17 +5,15 @@ from importlib import import_module
 
 from .verb import Verb
 
-_PLAYS = {"site": "SITE", "federate": "FEDERATE", "check": "CHECK", "retire": "RETIRE"}
+_PLAYS = {"site": "SITE", "retire": "RETIRE"}
 """Verbs of the module plays; any other has a module of its own."""
 _PASSES_ON = "All other options go to ansible-playbook: -i, --limit, -e, --ask-vault-pass, -v ..."
 HELP = {
     "site": f"Bring hosts back and prove their jobs. Results go to results/ here. {_PASSES_ON}",
-    "federate": f"Bring hosts back and prove jobs over all of them, with TLS. {_PASSES_ON}",
-    "federation": (
-        "Show a federation's hosts, or end a running federation. It shows certificates, releases, clocks "
-        f"and whether the federation runs. {_PASSES_ON}"
+    "federate": (
+        "Bring hosts back and prove jobs over all of them, with TLS. It also shows certificates, releases, "
+        f"clocks and whether the federation runs, and ends a running federation. {_PASSES_ON}"
     ),
-    "check": f"Show what site would do on each host, and change nothing. {_PASSES_ON}",
     "retire": f"Take a last copy of what hosts have, and remove Rekindle. {_PASSES_ON}",
     "upgrade": (
         "Run the same jobs with another release of NVFlare. Then show what would break, and what differs. "
@@ -33,7 +31,6 @@ HELP = {
     "runs": "List runs, their hosts, how they ended and how long they took.",
     "board": "Show every job's newest verdict, since when, and what changed.",
     "accept": "Re-check hosts and GPUs from the records of many runs.",
-    "examples": "List NVFlare's examples, where each runs, and its verdict.",
     "schema": "Print the JSON schema of what a verb answers with --json.",
 }
 

@@ -39,8 +39,6 @@ class RunsData(msgspec.Struct):
     runs: list[RunData]
     unread: list[str]
     """A sentence for each run that was not read."""
-    removed: list[str] = []
-    """Folders that were removed."""
 
 
 def runs_data(found: Iterable[Results], unread: list[str]) -> RunsData:

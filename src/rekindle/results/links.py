@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links in a results folder, through which something elsewhere would be written or removed."""
+"""Links in a results folder, through which something elsewhere would be written."""
 
 import os
 from collections.abc import Iterator
@@ -29,10 +29,3 @@ def links_below(folder: Path, levels: int = 2) -> Iterator[Path]:
                 yield path
             elif levels > 1 and entry.is_dir(follow_symlinks=False):
                 yield from links_below(path, levels - 1)
-
-
-def real_runs(given: list[Path], found: list[Path]) -> list[Path]:
-    """Return those of the ``found`` runs that no link leads to: a folder that was named, or one in it."""
-    named = {path.parent.resolve() / path.name for path in map(Path.absolute, given) if not path.is_symlink()}
-    parents = {path.resolve() for path in given}
-    return [path for path in found if path in named or path.parent in parents]

@@ -87,7 +87,7 @@ def test_alone_it_prints_its_help_and_h_is_help(call):
 
 
 @pytest.mark.parametrize(
-    "name", ["site", "check", "federate", "retire", "federation status", "upgrade 2.9.0"]
+    "name", ["site", "site --check", "federate", "retire", "federate --status", "upgrade 2.9.0"]
 )
 def test_nothing_is_done_for_hosts_that_nobody_named(call, name, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
@@ -100,18 +100,18 @@ def test_nothing_is_done_for_hosts_that_nobody_named(call, name, monkeypatch, tm
 
 def test_a_federation_that_is_none_is_refused(tmp_path):
     (tmp_path / "hosts.yml").write_text("all: {hosts: {a: {ansible_connection: local}}}")
-    done = process("federation", "status", "-i", tmp_path / "hosts.yml", "--json")
+    done = process("federate", "--status", "-i", tmp_path / "hosts.yml", "--json")
     assert done.returncode == 2
     assert "no federation" in json.loads(done.stdout)["message"]
     assert done.stderr.endswith(b"Fix: put hosts into both, and run rekindle federate.\n")
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("diagnose", "examples")])
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "diagnose"])
 def test_with_json_a_refusal_is_json(call, name, monkeypatch, tmp_path):
     """Each verb is called in a folder that has nothing of what it wants."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ANSIBLE_INVENTORY", raising=False)
-    more = {"bundle": ["-o", "w"], "federation": ["status"], "upgrade": ["2.9.0"]}.get(name, [])
+    more = {"bundle": ["-o", "w"], "upgrade": ["2.9.0"]}.get(name, [])
     status, out, err = call(name, *more, "--json")
     refusal = json.loads(out)
     assert status == 2
@@ -155,6 +155,18 @@ def _calls(results, recordings):
 def test_every_json_fits_its_schema(ask, results, recordings, name):
     for arguments in _calls(results, recordings)[name]:
         ask(name, *arguments)
+
+
+def test_a_verb_of_two_answers_has_a_schema_for_each(call):
+    schema = json.loads(call("schema", "site")[1])
+    jsonschema.validate({"schema": "rekindle/check/1", "ready": True, "hosts": []}, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"schema": "rekindle/board/1", "ready": True, "hosts": []}, schema)
+
+
+def test_a_federation_is_shown_or_ended_and_not_both(call):
+    status, _, err = call("federate", "--status", "--stop", "-i", "hosts")
+    assert (status, "--status, --stop: it is one or the other." in err) == (2, True)
 
 
 def test_json_of_a_bundle_is_apart_from_its_progress(call, results, monkeypatch):

@@ -16,18 +16,18 @@ def played(monkeypatch):
     return words
 
 
-@pytest.mark.parametrize("verb", ["site", "check"])
-def test_jobs_are_named_in_place_of_the_inventorys(call, monkeypatch, played, tmp_path, verb):
+@pytest.mark.parametrize("checks", [[], ["--check"], ["-C"]])
+def test_jobs_are_named_in_place_of_the_inventorys(call, monkeypatch, played, tmp_path, checks):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "job.py").touch()
     (tmp_path / "pt_ddp").mkdir()
     monkeypatch.chdir(tmp_path)
     asked = ("mine/job.py", "mine", "pt_ddp", "examples/hello-pt", "gone/job.py")
-    assert call(verb, "-i", "hosts", *(word for job in asked for word in ("--job", job)))[0] == 0
+    assert call("site", *checks, "-i", "hosts", *(word for job in asked for word in ("--job", job)))[0] == 0
     wanted = [f"{tmp_path}/mine/job.py", f"{tmp_path}/mine", "pt_ddp", "examples/hello-pt", "gone/job.py"]
     at = played.index("-e")
     assert json.loads(played[at + 1]) == {"rekindle_jobs": wanted}
-    assert played[:at] == [*(["--check"] if verb == "check" else []), "-i", "hosts"]
+    assert played[:at] == ["--check"] * bool(checks) + ["-i", "hosts"]
 
 
 def test_without_it_the_inventorys_are_run(call, played):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `rekindle federation status` shows of hosts, and each thing that can be wrong."""
+"""What `rekindle federate --status` shows of hosts, and each thing that can be wrong."""
 
 from datetime import datetime, timedelta, timezone
 

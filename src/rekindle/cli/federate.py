@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``rekindle federation status|stop``: what a federation is on its hosts, and the end of one that is up."""
+"""``rekindle federate``: a federation's jobs; what it is on its hosts; and the end of one that is up."""
 
 import os
 import tempfile
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,41 +10,45 @@ import typer
 
 from rekindle.federation.status import Federation
 from rekindle.records import Complaint, decode
+from rekindle.report.data import ResultsData
 from rekindle.report.federation import federation_text
 from rekindle.report.table import terminal
 from rekindle.settings.groups import SERVER, SITES
 
-from .plays import play
+from .plays import play, run_play
 from .verb import FAILED, OF_STATE, OK, Answer, Json, Verb, answer
-
-
-class What(StrEnum):
-    """What is done."""
-
-    status = "status"
-    stop = "stop"
 
 
 def run(
     context: typer.Context,
-    what: Annotated[What, typer.Argument(help="stop ends what rekindle_federation_keep left up.")],
+    status: Annotated[
+        bool, typer.Option("--status", help="Show what the federation is on its hosts, and run nothing.")
+    ] = False,
+    stop: Annotated[
+        bool, typer.Option("--stop", help="End the federation that rekindle_federation_keep left up.")
+    ] = False,
     json: Json = False,
 ) -> Answer:
-    """Ask all hosts, and print what they are.
+    """Run the federation's jobs, or ask all of its hosts and print what they are.
 
     Raises:
         Complaint: the inventory has no federation, or with ``json`` no host answered.
     """
+    if status and stop:
+        raise typer.BadParameter("it is one or the other", param_hint="--status, --stop")
+    if not (status or stop):
+        return run_play("federate.yml", context.args, json)
     with tempfile.TemporaryDirectory(prefix="rekindle-") as folder:
         file = Path(folder, "federation.json")
         os.environ["REKINDLE_FEDERATION"] = str(file)
-        status, _ = play("federation.yml", ["-e", f"do={what.value}", *context.args], json, None)
+        done = f"do={'stop' if stop else 'status'}"
+        ended, _ = play("federation.yml", ["-e", done, *context.args], json, None)
         if not file.exists():
-            if status == OK or json:
-                raise _refusal(status)
-            return Answer(status, "")
+            if ended == OK or json:
+                raise _refusal(ended)
+            return Answer(ended, "")
         found = decode(file.read_bytes(), Federation)
-    state = OF_STATE["ok" if found.good else "failed"] if status == OK else FAILED
+    state = OF_STATE["ok" if found.good else "failed"] if ended == OK else FAILED
     return answer(state, federation_text(found, *terminal()), found, json)
 
 
@@ -57,12 +60,12 @@ def _refusal(status: int) -> Complaint:
 
 
 VERB = Verb(
-    "federation",
+    "federate",
     run,
-    Federation,
-    ("status -i lease_hosts", "status -i lease_hosts --json 2> log", "stop -i lease_hosts"),
-    "nothing is wrong with any host",
-    "something is, or a host was not reached",
+    (ResultsData, Federation),
+    ("-i lease_hosts", "-i lease_hosts -e rekindle_federation_keep=true", "--status -i lease_hosts --json"),
+    "every job of the federation is PASS; with --status or --stop, nothing is wrong with any host",
+    "a job is not, something is wrong, or a host was not reached",
     wrong="called wrongly: nothing began, and Ansible reports why",
     unknown="it was interrupted, or ended unexpectedly",
     passes_on=True,
