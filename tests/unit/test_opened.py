@@ -33,7 +33,6 @@ _OURS = {
     "results/federated.py": "copies what was unpacked here of each host",
     "results/journal.py": "our own site.yml",
     "results/state.py": "the user's own folder of keys",
-    "settings/options.py": "the user's job",
     "settings/play.py": "our own specification of settings",
 }
 _INSIDE = {"archive", "member", "Run", "tarfile", "self"}

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from rekindle.host import payload
+from rekindle.trainer.sites import job_options
 
 _LARGEST = 1_000_000
 """Bytes of a file that is read."""
@@ -26,6 +27,8 @@ _PAIR = re.compile(
     r"""(?<!\w)(\w{1,100})["']?\s{0,20}[:=]\s{0,200}["']?([^\s"',}\]\[{]{1,1000}|\$?\{\w{1,100}\})"""
 )
 """A key with its plain value, alike in JSON, HOCON and flow YAML."""
+_PARSERS = frozenset({"ArgumentParser", "job_options"})
+_LEAVES_OPEN = frozenset({"parse_known_args", "parse_known_intermixed_args", "add_subparsers"})
 _COMMENT = re.compile(r"(?m)(?:^|\s)(?:#|//).*$")
 
 
@@ -123,6 +126,34 @@ class Script:
                 found += [value for one, value in (*pairs, *keyed) if one.arg == name and value]
         return found[0] if len(found) == 1 else None
 
+    @cached_property
+    def options(self) -> frozenset[str] | None:
+        """The options of its one parser, without ``--``; None where only running it would show all of them.
+
+        The parser is made by ``ArgumentParser()`` or our ``job_options()``, and is passed to no function.
+        """
+        calls = [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)]
+        made = [call for call in calls if last_name(call.func) in _PARSERS]
+        kept = [node for node in ast.walk(self.tree) if isinstance(node, ast.Assign) and node.value in made]
+        names = {last_name(target) for node in kept for target in node.targets}
+        passed = [value for call in calls for value in (*call.args, *(word.value for word in call.keywords))]
+        elsewhere = any(value in made or last_name(value) in names for value in passed)
+        added = [call for call in calls if last_name(call.func) == "add_argument"]
+        flags = [getattr(flag, "value", None) for call in added for flag in call.args]
+        inherits = any(word.arg in {"parents", None} for call in made for word in call.keywords)
+        opens = any(last_name(call.func) in _LEAVES_OPEN for call in calls)
+        if (
+            len(made) != 1
+            or elsewhere
+            or inherits
+            or opens
+            or not all(isinstance(flag, str) for flag in flags)
+        ):
+            return None
+        ours = job_options().format_usage() if last_name(made[0].func) == "job_options" else ""
+        named = [flag for flag in flags if isinstance(flag, str) and flag.startswith("--")]
+        return frozenset(flag[2:] for flag in (*re.findall(r"--\w+", ours), *named))
+
     def option(self, name: str) -> tuple[str, ast.expr | None] | None:
         """Return the option that argparse keeps as ``name``, with its default."""
         for node in ast.walk(self.tree):
@@ -196,7 +227,7 @@ class Source:
             words = {*re.findall(r"\w+", text)}
             named = [name for name in rest if _stem(name) in words]
             rest = [name for name in rest if name not in named]
-            scripts = [script for name in named if (script := self._parsed(name))]
+            scripts = [script for name in named if (script := self.script(name))]
             found += scripts
             texts += [script.text for script in scripts]
         return sorted(found, key=lambda script: script.name != self.entry)
@@ -276,7 +307,8 @@ class Source:
         )
         return [found for call in calls if (found := self.value(call.keywords[keyword], call.script))]
 
-    def _parsed(self, name: str) -> Script | None:
+    def script(self, name: str) -> Script | None:
+        """Return a script of that name; None if it is not there or is no Python."""
         text = self.text(name)
         try:
             return Script(name, text, ast.parse(text))

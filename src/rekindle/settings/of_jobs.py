@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mistakes in the jobs that are asked for, their checkout, and their options."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -20,20 +20,16 @@ from rekindle.jobs import (
     read_own,
     with_sizes,
 )
+from rekindle.jobs.source import Source
 from rekindle.records import Complaint, Job, RecordError
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
 from rekindle.solver.catalogue import rules
 
 from .names import content, instead
-from .options import Option, parser_options
 from .values import Settings, shown
 
 _OF_JOB = {"{sites}", "{names}", "{devices}", "{rounds}"}
 """Placeholders of the sites, the GPUs and the ``rounds`` of job.yml in a job's command."""
-_NUMBERS: dict[str, tuple[Callable[[str], object], str]] = {
-    "int": (int, "a whole number"),
-    "float": (float, "a number"),
-}
 
 
 def jobs(settings: Settings) -> Iterator[Complaint]:
@@ -137,41 +133,23 @@ def _loaded(settings: Settings, asked: Iterable[str]) -> Iterator[tuple[Job, Pat
 
 
 def _arguments(job: Job, called: str, given: Mapping[str, Any], code: Path) -> Iterator[Complaint]:
-    """Compare options with the parser of their job, if its code is there."""
-    known = parser_options(code / job.command[0])
+    """Compare the names of options with those of their job, if its code is there and shows them.
+
+    What an option takes, its job.py itself says as its run begins.
+    """
+    script = Source(code, job.command[0]).script(job.command[0])
+    known = script.options if script else None
     ours = {option.lstrip("-") for option, value in pairwise(job.command) if value in _OF_JOB}
     for option, value in given.items():
-        if wrong := _option(option, value, known, ours):
-            yield Complaint(f"rekindle_job_arguments gives {called} {option}{wrong[0]}", wrong[1])
-
-
-def _option(  # noqa: PLR0911 - one for each way to be wrong
-    name: str, value: Any, known: Mapping[str, Option] | None, ours: Collection[str]
-) -> tuple[str, str] | None:
-    """Return the mistake in an option as the end of a sentence, and the fix; None if there is none."""
-    if name in ours:
-        return ", which Rekindle itself sets.", "leave it out; job.yml has sites and rounds."
-    if known is not None and name not in known:
-        others = [option for option in known if option not in ours]
-        return ", which its job.py does not know.", instead(name, others)
-    given, option = f" as {shown(value)}", (known or {}).get(name, Option("any"))
-    items = value if isinstance(value, list) else [value]
-    if any(item is None or isinstance(item, (list, dict)) for item in items):
-        return f"{given}, which no option can be.", "write a text, a number, true, or a list of texts."
-    if value is False or option.shape == "any" or (option.shape == "flag" and value is True):
-        return None
-    if option.shape == "flag":
-        return f"{given}, which is a flag.", "write true or false."
-    if value is True:
-        return f"{given}, which is not a flag.", "write its value."
-    if isinstance(value, list) and option.shape != "many":
-        return f"{given}, which takes one value.", "write one."
-    number, what = _NUMBERS.get(option.kind, (str, ""))
-    for item in items:
-        try:
-            converted = number(str(item))
-        except ValueError:
-            return f"{given}, and its job.py takes {what}.", f"write {what}."
-        if option.choices and converted not in option.choices:
-            return f"{given}, which is not one of its choices.", instead(str(item), map(str, option.choices))
-    return None
+        items = value if isinstance(value, list) else [value]
+        if option in ours:
+            message = f"rekindle_job_arguments gives {called} {option}, which Rekindle itself sets."
+            yield Complaint(message, "leave it out; job.yml has sites and rounds.")
+        elif known is not None and option not in known:
+            message = f"rekindle_job_arguments gives {called} {option}, which its job.py does not know."
+            yield Complaint(message, instead(option, sorted(known - ours)))
+        elif any(item is None or isinstance(item, (list, dict)) for item in items):
+            message = (
+                f"rekindle_job_arguments gives {called} {option} as {shown(value)}, which no option can be."
+            )
+            yield Complaint(message, "write a text, a number, true, or a list of texts.")
