@@ -49,7 +49,6 @@ def specs() -> list[Specification]:
             "lock_text": text,
             "system_site": False,
             "gpus": [],
-            "local": "",
             "offline": False,
         }
         specifications.append(spec)

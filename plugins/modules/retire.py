@@ -59,8 +59,7 @@ def main() -> None:
             module.exit_json(changed=False)
         if module.params["verb"] == "pack":
             module.exit_json(root=str(root), **_packed(module, root))
-        for left in remove(root):
-            module.warn(left)
+        remove(root)
         module.exit_json(changed=True)
     except RetireError as error:
         module.fail_json(str(error))

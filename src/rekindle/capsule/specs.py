@@ -6,7 +6,6 @@ from pathlib import Path
 from rekindle import locks
 from rekindle.environments import Specification
 from rekindle.gpus.usable import usable_gpus
-from rekindle.host import folders
 from rekindle.records import HostRecord, PlanRecord, RecordError
 from rekindle.records.folders import host_in, plan_in
 
@@ -38,14 +37,11 @@ def environment_specs(
         "lock_text": locks.text(locks.DRIVER),
         "system_site": False,
         "gpus": [],
-        "local": "",
         "offline": offline,
     }
-    gpus, local = [gpu.uuid for gpu in usable_gpus(host) if gpu.uuid], ""
+    gpus = [gpu.uuid for gpu in usable_gpus(host) if gpu.uuid]
     if host.slurm:
         gpus = [str(number) for number in range(len(gpus))]
-        disk = host.slurm.local_disk
-        local = str(folders.on_disk(disk, Path(host.root))) if disk else ""
     planned: list[Specification] = [
         {
             "name": build.framework,
@@ -55,7 +51,6 @@ def environment_specs(
             "lock_text": lock_text(build.lock, build.lock_sha256, *places),
             "system_site": build.system_site,
             "gpus": gpus if build.cuda else [],
-            "local": local,
             "offline": offline,
         }
         for build in builds

@@ -1,24 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run's SLURM allocation: its nodes and GPUs, the environment on their disks, the end of its steps."""
+"""A run's SLURM allocation: its nodes and GPUs, and the end of its steps."""
 
-import json
 import os
 import shutil
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
 from rekindle.host import batch, folders, slurm
 from rekindle.host.slurm import node
 from rekindle.records import RunSpec, Site, write
-from rekindle.trainer.slurm import nodes_by_rank, step, step_name
+from rekindle.trainer.slurm import nodes_by_rank
 
 _LIMIT_S = 60
 _GPUS = ("nvidia-smi", "--query-gpu=uuid,name", "--format=csv,noheader")
@@ -95,49 +92,8 @@ def _gpus(name: str) -> dict[str, str]:
     return {uuid.strip(): kind.strip() for uuid, _, kind in words}
 
 
-_LOG = "environment.log"
 _PERIOD_S = 1.0
 _LEAST_S, _CONNECT_S = 60, 5
-
-
-def have_environment(run_dir: Path, spec: RunSpec, report: Callable[[float, str], None]) -> None:
-    """Ensure that each node of the run has its environment; build it where it is missing.
-
-    Args:
-        run_dir: the run; what the nodes print goes to a log in it.
-        spec: what is to be run, on nodes that are known.
-        report: is called meanwhile, with the seconds so far.
-
-    Raises:
-        AllocationError: it cannot be built on a node, or a node does not answer.
-    """
-    if spec.slurm is None or spec.slurm.local_disk is None:
-        return
-    nodes = spec.nodes or (node(os.environ),)
-    name = Path(spec.python).parents[1].name
-    command = [
-        *step(f"{step_name(spec.nonce)}-environment", len(nodes)),
-        *(sys.executable, "-m", "rekindle.environments", "have", str(folders.root_of(run_dir)), name),
-    ]
-    log, began = run_dir / _LOG, time.monotonic()
-    try:
-        with (
-            log.open("wb") as stream,
-            subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream) as process,
-        ):
-            try:
-                while process.poll() is None:
-                    report(time.monotonic() - began, f"environment {name} on {', '.join(nodes)}")
-                    time.sleep(_PERIOD_S)
-            finally:
-                process.terminate()
-    except OSError as error:
-        raise AllocationError(f"srun cannot be started: {error.strerror}.") from error
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    answers = {answer["node"]: answer["message"] for line in lines if (answer := _answer(line))}
-    for name in nodes:
-        if why := answers.get(name, f"it gave no reason: {next(reversed(lines), 'nothing')}"):
-            raise AllocationError(f"{name} cannot have its environment: {why.partition(' Fix: ')[0]}")
 
 
 def await_server(spec: RunSpec, report: Callable[[float, str], None]) -> None:
@@ -163,20 +119,6 @@ def await_server(spec: RunSpec, report: Callable[[float, str], None]) -> None:
     raise AllocationError(
         f"This site had its node for {ends:.0f} s, and the server at {at[0]}:{at[1]} did not listen there."
     )
-
-
-def local_folder(root: Path, spec: RunSpec) -> Path | None:
-    """Return the folder of a root on each node's own disk, if it has any there."""
-    disk = spec.slurm.local_disk if spec.slurm else None
-    return folders.on_disk(disk, root) if disk else None
-
-
-def _answer(line: str) -> Any:
-    try:
-        answer = json.loads(line)
-        return answer if isinstance(answer, dict) and {"node", "message"} <= answer.keys() else None
-    except ValueError:
-        return None
 
 
 _LOOK_S = 0.3

@@ -41,10 +41,6 @@ class Reporter:
         text = message or self._done() or self._beginning([*now])
         detached.write_progress(self._path, "running", text, elapsed_s)
 
-    def wait(self, elapsed_s: float, message: str) -> None:
-        """Write what the run waits for before it starts."""
-        detached.write_progress(self._path, "waiting", message, elapsed_s)
-
     def end(self, elapsed_s: float, why: str | None = None) -> None:
         """Write that the run has ended, and how far it came, or else why if that is known."""
         self._read_events(elapsed_s)

@@ -18,7 +18,7 @@ from rekindle.records.events import ExceptionEvent, TaskEvent
 from rekindle.records.evidence import read_lines
 from rekindle.records.folders import spec_in
 
-from .allocation import AllocationError, allocated, await_server, have_environment, local_folder
+from .allocation import AllocationError, allocated, await_server
 from .assigned import Assigned, refused
 from .autopsy import autopsy
 from .clock import Clock
@@ -78,7 +78,7 @@ def supervise(run_dir: Path) -> None:
     reporter = Reporter(run_dir, spec)
     Path(spec.tmpdir).mkdir(mode=0o700, parents=True, exist_ok=True)
     if spec.cache:
-        keep_below(Path(spec.cache), local_folder(folders.root_of(run_dir), spec))
+        keep_below(Path(spec.cache))
     reserve = run_dir / "reserve"
     reserve.write_bytes(bytes(_RESERVE_BYTES))
     started, clock = datetime.now(timezone.utc), time.monotonic()
@@ -87,7 +87,6 @@ def supervise(run_dir: Path) -> None:
     try:
         spec = allocated(run_dir, spec)
         with _interruptible():
-            have_environment(run_dir, spec, reporter.wait)
             await_server(spec, reporter.report)
         started, clock = datetime.now(timezone.utc), time.monotonic()
         environ = environment(run_dir, spec)

@@ -20,7 +20,5 @@ class Specification(TypedDict):
     """Whether packages that the lock leaves out come from the interpreter."""
     gpus: list[str]
     """That it has to see: UUIDs, or indices on any node of a cluster."""
-    local: str
-    """Its parent folder on each node's own disk; empty: in the root."""
     offline: bool
     """Whether all of its wheels come from cache/wheelhouse/."""

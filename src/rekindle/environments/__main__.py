@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m rekindle.environments start|build|standing ROOT`` and ``… have ROOT NAME``, on the host.
+"""``python -m rekindle.environments start|build|standing ROOT``, on the host.
 
 ``start`` reads a JSON list of specifications (see ``build.build``) from standard input and leaves a process
 behind, detached from this session, that builds them and records its progress in logs/environments/: here, or
@@ -7,8 +7,6 @@ with ``start ROOT SLURM``, a Slurm record in JSON, on a node of the cluster. Whi
 with the same specifications starts nothing, and its caller follows the first.
 
 ``standing`` reads them too, and prints the records of all environments, or none if one is to be built.
-
-``have`` builds one of them on this node's own disk too, unless it is there, and prints any failure in JSON.
 """
 
 import json
@@ -17,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rekindle.host import batch, detached, disks, folders, own, slurm
+from rekindle.host import batch, detached, folders, own, slurm
 from rekindle.host.caches import keep_below
 
 from .build import BuildError, build, standing
@@ -37,8 +35,6 @@ def start(root: Path, specs: str, asked: dict[str, Any] | None = None) -> None:
                 f"Another run builds other environments under {root}. Fix: run again when it has ended."
             )
         (logs / "specs.json").write_text(specs, encoding="utf-8")
-        if asked:
-            disks.keep(root, asked, json.loads(specs))
         for left in (folders.PROGRESS, slurm.JOB):
             (logs / left).unlink(missing_ok=True)
         command = ["rekindle.environments", "build", str(root)]
@@ -55,29 +51,14 @@ def build_all(root: Path) -> None:
         own.remove(path)  # left by a killed builder or its uv
     logs = root / folders.BUILDS
     specs = json.loads((logs / "specs.json").read_text(encoding="utf-8"))
-    local = next((Path(spec["local"]) for spec in specs if spec["local"]), None)
-    keep_below(root / folders.CACHE, local)
-    with Reporter(logs / folders.PROGRESS, (local or root) / folders.UV_CACHE) as reporter:
+    keep_below(root / folders.CACHE)
+    with Reporter(logs / folders.PROGRESS, root / folders.UV_CACHE) as reporter:
         built = []
         for spec in specs:
             reporter.begin(spec["name"])
-            disks.note(root, spec["local"])
             built.append(build(root, spec, reporter.take))
         environments = [environment for environment, _ in built]
         reporter.end(any(changed for _, changed in built), {"environments": environments})
-
-
-def have(root: Path, name: str) -> None:
-    """Build an environment on this node's own disk as it was built on another."""
-    message = None
-    try:
-        spec = disks.kept(root, name)
-        keep_below(root / folders.CACHE, Path(spec["local"]))
-        disks.note(root, spec["local"])
-        build(root, spec)
-    except (BuildError, OSError) as error:
-        message = str(error)
-    print(json.dumps({"node": slurm.node(os.environ), "message": message}), flush=True)
 
 
 def main() -> int:
@@ -89,8 +70,6 @@ def main() -> int:
             start(root, sys.stdin.read(), json.loads(sys.argv[3]) if sys.argv[3:] else None)
         elif verb == "standing":
             print(json.dumps({"environments": standing(root, json.load(sys.stdin))}))
-        elif verb == "have":
-            have(root, sys.argv[3])
         else:
             build_all(root)
     except (BuildError, batch.SlurmError) as error:

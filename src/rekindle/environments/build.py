@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One locked environment: built aside, renamed into place, and identified by its lock's digest."""
 
-import errno
 import fcntl
 import hashlib
 import json
@@ -39,7 +38,7 @@ class BuildError(RuntimeError):
 def build(
     root: Path, spec: Specification, on_line: Callable[[str], None] | None = None
 ) -> tuple[dict[str, Any], bool]:
-    """Build the environment ``spec`` under ``root``, or on the node's own disk.
+    """Build the environment ``spec`` under ``root``.
 
     Args:
         root: Rekindle's folder on the host, where uv and the wheels are.
@@ -56,17 +55,16 @@ def build(
     digest = hashlib.sha256(lock).hexdigest()
     if digest != spec["lock_sha256"]:
         raise BuildError(f"{spec['lock']} is not the lock that was planned. Fix: run the plan stage again.")
-    home = _on_disk(spec["local"]) if spec["local"] else root
-    envs, tmpdir = home / folders.ENVS, home / folders.TMP
+    envs, tmpdir = root / folders.ENVS, root / folders.TMP
     envs.mkdir(parents=True, exist_ok=True)
-    target = folders.environment(home, spec["name"], digest)
+    target = folders.environment(root, spec["name"], digest)
     with (envs / f".{spec['name']}.lock").open("a") as guard:
         fcntl.flock(guard, fcntl.LOCK_EX)
         known = _known(target, spec)
         if known is not None:
             return known, False
         if target.exists():  # its files are hard links to uv's cache
-            _run([str(root / folders.UV), "cache", "clean", "--quiet"], _uv_environment(home, None))
+            _run([str(root / folders.UV), "cache", "clean", "--quiet"], _uv_environment(root, None))
         aside = envs / f".{target.name}.building"
         shutil.rmtree(aside, ignore_errors=True)
         began = time.monotonic()
@@ -107,12 +105,12 @@ def build(
 def standing(root: Path, specs: list[Specification]) -> list[dict[str, Any]]:
     """Return the Environment records of all ``specs``; none unless each is as it was built.
 
-    Nothing is made. Of those on nodes' own disks, no other machine knows.
+    Nothing is made.
     """
     found = []
     for spec in specs:
         target = folders.environment(root, spec["name"], spec["lock_sha256"])
-        record = None if spec["local"] else _known(target, spec)
+        record = _known(target, spec)
         if record is None:
             return []
         found.append(record)
@@ -195,25 +193,10 @@ def _needs_operators(lock: str) -> bool:
     return torch.endswith("+cpu") and not torchvision.endswith("+cpu")
 
 
-def _on_disk(folder: str) -> Path:
-    home = Path(folder)
-    try:
-        home.mkdir(mode=0o700, exist_ok=True)
-        if home.is_symlink() or home.stat().st_uid != os.getuid():
-            raise PermissionError(errno.EACCES, "It belongs to somebody else")
-        (home / folders.TMP).mkdir(exist_ok=True)
-    except OSError as error:
-        raise BuildError(
-            f"{home} cannot be made: {error.strerror}. Fix: name a folder in rekindle_slurm's local_disk in "
-            "which you may write on every node."
-        ) from None
-    return home
-
-
-def _uv_environment(home: Path, wheels: Path | None) -> dict[str, str]:
+def _uv_environment(root: Path, wheels: Path | None) -> dict[str, str]:
     own = {
-        "TMPDIR": str(home / folders.TMP),
-        "UV_CACHE_DIR": str(home / folders.UV_CACHE),
+        "TMPDIR": str(root / folders.TMP),
+        "UV_CACHE_DIR": str(root / folders.UV_CACHE),
         "UV_PYTHON_DOWNLOADS": "never",
         "UV_NO_CONFIG": "1",
     }

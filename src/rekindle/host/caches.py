@@ -5,8 +5,6 @@ import os
 import shutil
 from pathlib import Path
 
-from .folders import CACHE
-
 _VARIABLES = {
     "XDG_CACHE_HOME": "xdg",
     "CUDA_CACHE_PATH": "cuda",
@@ -20,14 +18,11 @@ _VARIABLES = {
 }
 
 
-def keep_below(cache: Path, local: Path | None = None) -> None:
+def keep_below(cache: Path) -> None:
     """Set the folders of those caches for all child processes, unless the host's environment sets them.
 
-    Hugging Face's existing cache is used, for the models and the token in it. Bytecode is kept below
-    ``local``, a node's own folder, where there is one, as the environments are there.
+    Hugging Face's existing cache is used, for the models and the token in it.
     """
-    if local:
-        os.environ.setdefault("PYTHONPYCACHEPREFIX", str(local / CACHE / _VARIABLES["PYTHONPYCACHEPREFIX"]))
     theirs = Path.home() / ".cache" / "huggingface"
     if theirs.exists():
         os.environ.setdefault("HF_HOME", str(theirs))

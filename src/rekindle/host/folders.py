@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The names in a run's folder, and in Rekindle's folder on a host; each is defined only here."""
 
-import hashlib
 from pathlib import Path
 
 # A run's folder: <root>/runs/<job>-<digest>/ on the host, results/<run>/<host>/<job>/ on the controller.
@@ -95,8 +94,6 @@ TMP = "tmp"
 OURS = (ENVS, PYTHONS, RUNS, TMP, CACHE, LOGS, JOBS, PART)
 BUILDS = f"{LOGS}/environments"
 """Of the build of environments: specs.json, progress.json, log.txt."""
-LOCAL = f"{LOGS}/local"
-"""Of environments on nodes' own disks: their specifications, and a file for each node that has any."""
 REACH = f"{LOGS}/reach"
 """Of a listener in place of a federation's server: a folder for each port."""
 BUILD_LOCK = f"{BUILDS}/lock"
@@ -132,11 +129,6 @@ def root_of(run_dir: Path) -> Path:
 def environment(root: Path, name: str, lock_sha256: str) -> Path:
     """Return the folder of the environment of framework ``name`` that is built from a lock."""
     return root / ENVS / f"{name}-{lock_sha256[:12]}"
-
-
-def on_disk(disk: str, root: Path) -> Path:
-    """Return the folder below a node's own ``disk`` for the environments of a root that the nodes share."""
-    return Path(disk, f"rekindle-{hashlib.sha256(str(root).encode()).hexdigest()[:12]}")
 
 
 def marker(root: Path, name: str, lock_sha256: str) -> Path:

@@ -9,7 +9,6 @@ from msgspec import Meta
 from .base import Few, Integer, Record, Text
 
 _Word = Annotated[str, Meta(pattern=r"^[^\s,]+\Z", max_length=255)]
-_Folder = Annotated[str, Meta(pattern=r"^/[^\s,]*\Z", max_length=255)]
 _Time = Annotated[str, Meta(pattern=r"^(?:\d{1,3}-)?\d{1,3}:[0-5]\d:[0-5]\d\Z", max_length=16)]
 
 
@@ -23,8 +22,6 @@ class Slurm(Record, kw_only=True, frozen=True):
     """``hours:minutes:seconds``, also after ``days-``."""
     account: _Word | None = None
     extra: Few[Annotated[str, Meta(pattern=r"^-\S+\Z", max_length=255)]] = ()
-    local_disk: _Folder | None = None
-    """Folder on each node's own disk for environments; None: they are in the root, which nodes share."""
 
     @property
     def time_s(self) -> int:

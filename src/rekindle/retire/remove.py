@@ -19,7 +19,6 @@ from typing import Any
 
 from ..host import folders
 from ..host.archive import pack as pack_folder
-from ..host.disks import clear
 from ..host.leftovers import end_processes, outside
 
 _NAMED = 1000
@@ -74,17 +73,13 @@ def pack(root: Path) -> dict[str, Any]:
     )
 
 
-def remove(root: Path) -> list[str]:
+def remove(root: Path) -> None:
     """End what still runs, and remove all of Rekindle; after an interruption it can be called again.
-
-    Returns:
-        A sentence for each node that could not be reached and keeps files on its own disk.
 
     Raises:
         RetireError: something cannot be removed.
     """
     end_processes(root)
-    left = clear(root)
     for folder in outside(root):
         _remove(folder)
     going = root / folders.TMP / "going"
@@ -98,7 +93,6 @@ def remove(root: Path) -> list[str]:
         _remove(root / name)
     with suppress(OSError):  # it is a mount point, or its parent is not ours
         root.rmdir()
-    return left
 
 
 def _foreign(folder: Path) -> Iterator[str]:

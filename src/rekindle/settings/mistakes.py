@@ -256,11 +256,6 @@ def _in_federation(settings: Settings, wanted: Slurm) -> Iterator[Complaint]:
         if wanted.nodes > 1:
             message = f"rekindle_slurm asks for {wanted.nodes} nodes, and a federation's site is on one."
             yield Complaint(message, "ask for nodes: 1.")
-        if wanted.local_disk:
-            message = (
-                "rekindle_slurm has local_disk, and the login node makes a certificate by an environment."
-            )
-            yield Complaint(message, "leave local_disk out.")
         if settings.values.get("rekindle_federation_keep"):
             message = "rekindle_federation_keep is true, and rekindle_slurm gives nodes to jobs alone."
             yield Complaint(message, "leave one of the two out.")

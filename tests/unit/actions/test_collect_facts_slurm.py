@@ -56,7 +56,7 @@ def test_the_node_is_the_host_and_the_login_node_has_a_record_of_its_own(collect
     assert (host.host, host.os.name.split()[0]) == ("login-1", "Node's")
     assert host.slurm == Slurm(**{**ASKED, "extra": ("--exclusive",)})
     assert (login.host, login.os.name.split()[0], login.slurm) == ("login-1", "Login's", None)
-    assert result["host"]["slurm"] == {**ASKED, "account": None, "local_disk": None}
+    assert result["host"]["slurm"] == {**ASKED, "account": None}
     assert mktemp.endswith("/.rekindle-XXXXXXXX")
     asked = "srun --quiet --nodes=1 --ntasks=1 --job-name=rekindle-preflight --partition=gpu --time=00:03:00"
     asked += " --gpus-per-node=2 --exclusive --immediate=120 sh"

@@ -3,14 +3,12 @@
 
 import hashlib
 import json
-from pathlib import Path
 
 import msgspec
 import pytest
 
 from rekindle import capsule, locks
 from rekindle.capsule.specs import environment_specs
-from rekindle.host import folders
 from rekindle.records import EnvRecord, HostRecord, RecordError, Slurm, read
 from rekindle.results import state
 from rekindle.solver import solve
@@ -146,11 +144,9 @@ def test_a_capsule_is_of_locks_that_were_sent_alone(tmp_path, kept):
     assert not (tmp_path / "new/env.json").exists()
 
 
-@pytest.mark.parametrize("disk", [None, "/local"])
-def test_on_a_cluster_an_environment_is_the_same_on_whichever_node(host, kept, disk):
-    slurm = Slurm(partition="gpu", nodes=2, gpus_per_node=2, time="01:00:00", local_disk=disk)
+def test_on_a_cluster_an_environment_is_the_same_on_whichever_node(host, kept):
+    slurm = Slurm(partition="gpu", nodes=2, gpus_per_node=2, time="01:00:00")
     login = msgspec.structs.replace(host, slurm=slurm)
     driver, torch = environment_specs(_plan(host, kept), login, kept)
     assert torch["gpus"] == ["0", "1"]
-    assert (driver["local"], driver["gpus"]) == ("", [])
-    assert torch["local"] == (str(folders.on_disk(disk, Path(host.root))) if disk else "")
+    assert driver["gpus"] == []

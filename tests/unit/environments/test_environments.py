@@ -71,7 +71,7 @@ def test_damage_is_noticed_and_mended(root, spec, damage):
     assert not list(Path(again["path"]).rglob("stray.py"))
 
 
-@pytest.mark.parametrize("other", [{"gpus": ["GPU-1"]}, {"python": "/usr/bin/python3"}, {"local": "/disk"}])
+@pytest.mark.parametrize("other", [{"gpus": ["GPU-1"]}, {"python": "/usr/bin/python3"}])
 def test_what_was_built_for_another_machine_does_not_stand_for_this_one(root, spec, other):
     builder.build(root, spec)
     asked = [[spec], [spec, {**spec, **other}]]
@@ -198,31 +198,6 @@ def test_a_build_here_is_not_taken_for_one_that_was_queued(root, spec, queue):
     assert _start(root, spec).returncode == 0
     assert not (root / "logs" / "environments" / "slurm.json").exists()
     assert _answer(root).message == "built"
-
-
-def test_one_for_nodes_own_disks_lies_there_and_takes_only_uv_from_the_root(root, spec, tmp_path):
-    here = tmp_path / "disk/rekindle-0123456789ab"
-    here.parent.mkdir()
-    on_node = {**spec, "local": str(here)}
-    asked = {"partition": "cpu", "time": "01:00:00", "local_disk": str(here.parent)}
-    _start(root, on_node, slurm=asked)
-    name = f"driver-{spec['lock_sha256'][:12]}"
-    for _ in range(2):
-        command = [sys.executable, "-m", "rekindle.environments", "have", str(root), name]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert json.loads(done.stdout) == {"node": os.uname().nodename, "message": None}
-    assert builder.build(root, on_node)[0]["path"] == str(here / "envs" / name)
-    assert sorted(path.name for path in here.iterdir()) == ["cache", "envs", "tmp"]
-    assert here.stat().st_mode & 0o777 == 0o700
-    assert not list((root / "envs").glob("driver-*"))
-
-
-@pytest.mark.parametrize("theirs", ["link", "file"])
-def test_a_folder_on_a_nodes_disk_that_somebody_else_made_is_not_used(root, spec, tmp_path, theirs):
-    here = tmp_path / "rekindle-0123456789ab"
-    here.symlink_to(root) if theirs == "link" else here.touch()
-    with pytest.raises(builder.BuildError, match=r"cannot be made: .*Fix: name a folder"):
-        builder.build(root, {**spec, "local": str(here)})
 
 
 @pytest.mark.parametrize("when", ["before the first download", "in mid-build"])

@@ -19,7 +19,7 @@ def complaints(text, *groups, **more):
 
 
 def test_what_can_be_asked_for_is_no_mistake():
-    full = "nodes: 2, gpus_per_node: 8, account: research, local_disk: /local"
+    full = "nodes: 2, gpus_per_node: 8, account: research"
     for text in ("", GOOD, f"{GOOD}, {full}", "partition: gpu, time: '1-02:00:00'"):
         assert complaints(text) == []
     for option in ("--exclusive", "--qos=high", "--constraint=h200", "-C", "--exclude=n9", "-x", "--mem=0"):
@@ -60,7 +60,6 @@ def test_a_login_node_is_a_site_of_a_federation_with_one_node_and_never_its_serv
     for group, text, more in (
         (SERVER, GOOD, {}),
         (SITES, f"{GOOD}, nodes: 2", {}),
-        (SITES, f"{GOOD}, local_disk: /local", {}),
         (SITES, GOOD, {"rekindle_federation_keep": True}),
     ):
         assert complaints(text, **more) == []
