@@ -40,7 +40,7 @@ units: all
 PART ?= 0/1
 
 long: all
-	pytest -n 3 --part $(PART) --ways 1 --every 8 --durations 20 --durations-min 60 tests/faults tests/honest tests/lies tests/hosts tests/mutations tests/site --ignore tests/site/test_site.py
+	pytest -n 3 --part $(PART) --ways 1 --every 8 --durations 20 --durations-min 60 tests/faults tests/honest tests/lies tests/hosts tests/mutations tests/places tests/site --ignore tests/site/test_site.py
 
 # Every fault of tests/faults, and a table of what came of each; results/faults.json has the same.
 faults: all

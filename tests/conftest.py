@@ -14,6 +14,7 @@ SCOPES = {
     "tests/faults": "torch",
     "tests/honest": "torch",
     "tests/lies": "torch",
+    "tests/places": "torch",
     "tests/site/test_installed.py": "torch",
     "tests/site/test_containers.py": "jobs",
     "tests/site/test_examples.py": "jobs",

@@ -5,10 +5,12 @@ import stat
 import sys
 
 _COMMAND = '''#!{python}
-"""Stands in for srun, scontrol, squeue and scancel; a step is a file with its name and its tasks' PIDs."""
+"""Stands in for SLURM's commands; a job starts at once, a step is a file: its name, its tasks' PIDs."""
 import os, signal, subprocess, sys, time
 from pathlib import Path
 
+for name, value in {given}.items():
+    os.environ.setdefault(name, value)
 STATE = Path(os.environ["SLURM_STAND_IN"])
 options = dict(word[2:].partition("=")[::2] for word in sys.argv[1:] if word.startswith("--"))
 
@@ -44,6 +46,13 @@ def srun():
     sys.exit(status)
 
 
+def sbatch():
+    with Path(sys.argv[-1]).with_name("batch.log").open("wb") as log:
+        none = subprocess.DEVNULL
+        subprocess.Popen(["sh", sys.argv[-1]], stdin=none, stdout=log, stderr=log, start_new_session=True)
+    print(os.environ["SLURM_JOB_ID"])
+
+
 def scontrol():
     print("\\n".join(sys.argv[-1].split(",")))
 
@@ -72,15 +81,17 @@ def stand_in(folder, here, nodes, job=7):
     """Put the commands into ``folder``; returns the variables of a process on node ``here`` of ``nodes``."""
     (folder / "bin").mkdir(parents=True)
     (folder / "state").mkdir()
-    for name in ("srun", "scontrol", "squeue", "scancel"):
-        path = folder / "bin" / name
-        path.write_text(_COMMAND.format(python=sys.executable))
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return {
+    given = {
         "PATH": f"{folder}/bin:/usr/bin:/bin",
         "SLURM_STAND_IN": str(folder / "state"),
         "SLURM_JOB_ID": str(job),
         "SLURM_JOB_NUM_NODES": str(len(nodes)),
+        "REKINDLE_NODES": str(len(nodes)),
         "SLURM_JOB_NODELIST": ",".join(nodes),
         "SLURMD_NODENAME": here,
     }
+    for name in ("sbatch", "srun", "scontrol", "squeue", "scancel"):
+        path = folder / "bin" / name
+        path.write_text(_COMMAND.format(python=sys.executable, given=given))
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return given

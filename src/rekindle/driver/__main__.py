@@ -1,33 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m rekindle.driver start|restart|cancel|supervise|watch|autopsy RUN_DIR``, on the host.
+"""``python -m rekindle.driver start|restart|cancel|supervise RUN_DIR``, on the host.
 
-``start`` reads a RunSpec from standard input, makes the run's folder, leaves a supervisor behind that
-is detached from this session, or queues one where SLURM gives nodes, and prints ``started``. Called again for
-the same run it starts nothing and prints nothing.
-``cancel`` takes a run that waits for other hosts out of SLURM's queue, or off its nodes.
-``watch`` is what the supervisor starts on each further node of a run, and ``autopsy`` if it has to end it.
+``start`` reads a RunSpec from standard input, makes the run's folder, has its place start a supervisor, and
+prints ``started``. Called again for the same run it starts nothing and prints nothing.
+``cancel`` gives up a run that waits for other hosts.
 """
 
 import os
-import signal
 import sys
-import threading
 from contextlib import suppress
 from pathlib import Path
 
-from rekindle.host import batch, detached, folders, own, slurm
+from rekindle.host import detached, folders, own
 from rekindle.host.leftovers import BUILDER, running
 from rekindle.host.payload import extract_job
 from rekindle.host.variables import for_jobs
-from rekindle.records import RecordError, RunSpec, decode, to_builtins, write
+from rekindle.records import RecordError, RunSpec, decode, write
 from rekindle.records.folders import progress_in, spec_in
 
-from .autopsy import autopsy
 from .data import give_data
-from .guard import guarded
-from .nodes import members, watch
 from .outcome import finished_after_s
-from .processes import end_all
+from .places import PlaceError, find_place
+from .processes import end_all, members
 from .supervise import supervise
 
 
@@ -45,12 +39,14 @@ def start(run_dir: Path, *, again: bool = False) -> bool:
 
     Raises:
         BusyError: another run goes on under the same root.
+        PlaceError: its place does not take it.
     """
     spec = decode(sys.stdin.buffer.read(), RunSpec)
+    place = find_place(run_dir, spec)
     root = folders.root_of(run_dir)
     run_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     with detached.locked(run_dir / folders.DRIVER_LOCK) as lock:
-        if lock is None or slurm.queued(run_dir):
+        if lock is None or place.is_held():
             return False
         if not again and (after_s := finished_after_s(run_dir, spec.nonce)) is not None:
             _record_end(run_dir, after_s)
@@ -62,7 +58,7 @@ def start(run_dir: Path, *, again: bool = False) -> bool:
             )
         end_all(members(run_dir.parent))  # left by killed supervisors
         _remove_all_but(folders.DRIVER_LOCK, run_dir)
-        if not spec.slurm and Path(spec.tmpdir) == root / folders.TMP and BUILDER not in running(root):
+        if place.alone and Path(spec.tmpdir) == root / folders.TMP and BUILDER not in running(root):
             _remove_all_but("ansible", root / folders.TMP)
         extract_job(spec.job.code or spec.job.name, run_dir / folders.JOB)
         give_data(run_dir, spec.job)
@@ -70,11 +66,7 @@ def start(run_dir: Path, *, again: bool = False) -> bool:
         write(run_dir / folders.SPEC, spec)
         command = ["rekindle.driver", "supervise", str(run_dir)]
         environ = for_jobs(os.environ)  # a job can read its supervisor's
-        if spec.slurm:
-            asked = [f"--nodes={spec.slurm.nodes}", *batch.options(to_builtins(spec.slurm))]
-            batch.submit(run_dir, [sys.executable, "-m", *command], asked, environ)
-        else:
-            detached.start(command, lock, run_dir / folders.DRIVER_LOG, environ)
+        place.start(command, lock, environ)
     return True
 
 
@@ -100,19 +92,14 @@ def main() -> int:
         try:
             if start(run_dir, again=verb == "restart"):
                 print("started")
-        except (BusyError, batch.SlurmError) as error:
+        except (BusyError, PlaceError) as error:
             sys.exit(str(error))
     elif verb == "cancel":
-        slurm.cancel(run_dir)
+        find_place(run_dir, spec_in(run_dir)).cancel()
     elif verb == "supervise":
-        with guarded(run_dir):
-            supervise(run_dir)
-    elif verb == "watch":
-        stopped = threading.Event()
-        signal.signal(signal.SIGTERM, lambda number, frame: stopped.set())
-        watch(run_dir, spec_in(run_dir), stopped)
-    elif verb == "autopsy":
-        autopsy(run_dir, spec_in(run_dir).tmpdir, lambda: members(run_dir), slurm.node(os.environ))
+        place = find_place(run_dir, spec_in(run_dir))
+        with place.guarded():
+            supervise(place)
     else:
         sys.exit(f"{verb!r} is not a verb of the driver. Fix: use start, restart or supervise.")
     return 0

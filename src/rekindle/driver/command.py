@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run's own process is started with."""
 
-import json
 import os
 import sys
 from pathlib import Path
 
 from rekindle.host import folders
 from rekindle.host.variables import for_jobs, path_from
-from rekindle.records import Example, Participant, RunSpec, to_builtins
+from rekindle.records import Example, RunSpec
 
 _STARTER = "rekindle.trainer.example"
 _HOOK = "import rekindle.trainer.hook\n\nrekindle.trainer.hook.install()\n"
@@ -44,8 +43,6 @@ def environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
     turns = spec.job.when_short_of_gpus == "turns" and len(set(given)) < len(given)
     own = for_jobs(os.environ)
     processes = max(1, sum(site.ranks for site in spec.own_sites) // max(1, len(spec.nodes)))
-    if not spec.nodes:  # on one of an allocation's, if any
-        own.pop("SLURM_JOB_NUM_NODES", None)
     environ = {
         # Else every process takes every core, and they starve each other.
         "OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // processes)),
@@ -63,8 +60,6 @@ def environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
     }
     if spec.job.example is not None:
         environ |= _of_federated(run_dir, spec, spec.job.example, environ)
-    if spec.participant is not None:
-        environ |= _of_participant(spec, spec.participant)
     return environ
 
 
@@ -96,11 +91,3 @@ def _folders(run_dir: Path, name: str, value: str) -> list[str]:
     """Return the folders that a job adds to the path of that ``name``; relative ones are of its code."""
     rest = {"", f"${name}", f"${{{name}}}"}  # which is there in any case
     return [str(run_dir / folders.JOB / path) for path in value.split(os.pathsep) if path not in rest]
-
-
-def _of_participant(spec: RunSpec, participant: Participant) -> dict[str, str]:
-    return {
-        "REKINDLE_PARTICIPANT": json.dumps(to_builtins(participant)),
-        "REKINDLE_NODE": spec.host,
-        **participant.environ,
-    }

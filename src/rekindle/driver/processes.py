@@ -55,6 +55,11 @@ def started_with(matches: Callable[[Mapping[str, str]], bool]) -> list[psutil.Pr
     return found
 
 
+def members(folder: Path) -> list[psutil.Process]:
+    """Return the processes on this node of a run, or of all runs in a folder, whatever their parent is."""
+    return started_with(lambda own: own.get("REKINDLE_EVIDENCE", "").startswith(f"{folder}/"))
+
+
 def end_descendants(but: Sequence[psutil.Process] = ()) -> None:
     """End all processes below this one ``but`` these, and those that they leave as they die."""
 

@@ -11,22 +11,19 @@ from pathlib import Path
 from types import FrameType
 from typing import Literal, NamedTuple
 
-from rekindle.host import detached, folders, slurm
+from rekindle.host import detached, folders
 from rekindle.host.caches import keep_below
 from rekindle.records import Ended, Ladder, RunSpec, timestamp, write
 from rekindle.records.events import ExceptionEvent, TaskEvent
 from rekindle.records.evidence import read_lines
-from rekindle.records.folders import spec_in
 
-from .allocation import AllocationError, allocated, await_server
-from .assigned import Assigned, refused
 from .autopsy import autopsy
 from .clock import Clock
 from .command import command, environment
 from .container import Container
 from .growth import Growth
 from .ladder import climb
-from .nodes import Nodes
+from .places import Place, PlaceError
 from .processes import adopt_orphans, end_descendants, reap_orphans
 from .progress import Reporter
 from .sampler import Sampler
@@ -68,13 +65,13 @@ class _End(NamedTuple):
     message: str | None = None
 
 
-def supervise(run_dir: Path) -> None:
-    """Run the job in ``run_dir`` to its end, within its limit; leaves no process behind.
+def supervise(place: Place) -> None:
+    """Run the job of a place to its end, within its limit; leaves no process behind.
 
     The controller judges what came of it. For a run that visibly failed the blame ladder is climbed here.
     """
     adopt_orphans()
-    spec = spec_in(run_dir)
+    run_dir, spec = place.run_dir, place.spec
     reporter = Reporter(run_dir, spec)
     Path(spec.tmpdir).mkdir(mode=0o700, parents=True, exist_ok=True)
     if spec.cache:
@@ -82,24 +79,24 @@ def supervise(run_dir: Path) -> None:
     reserve = run_dir / "reserve"
     reserve.write_bytes(bytes(_RESERVE_BYTES))
     started, clock = datetime.now(timezone.utc), time.monotonic()
-    waited = slurm.waited_s(run_dir) if spec.slurm else None
-    running = Clock(None)
+    waited = place.waited_s()
+    running = Clock()
     try:
-        spec = allocated(run_dir, spec)
+        place.allocate()
         with _interruptible():
-            await_server(spec, reporter.report)
+            place.prepare(reporter)
         started, clock = datetime.now(timezone.utc), time.monotonic()
-        environ = environment(run_dir, spec)
-        running = Clock(run_dir if spec.slurm else None)
-        end = _run(run_dir, spec, environ, running, reporter)
+        spec = place.spec
+        environ = {**environment(run_dir, spec), **place.variables()}
+        running = place.clock()
+        end = _run(place, environ, running, reporter)
         running.read()
-    except AllocationError as error:
+    except PlaceError as error:
         end = _End("interrupted", message=str(error))
     except _Interrupted:
         end = _End("interrupted")
-    if spec.slurm and end == _End("interrupted"):
-        with suppress(OSError):
-            end = _End("interrupted", message=slurm.record_end(run_dir))
+    if end == _End("interrupted"):
+        end = _End("interrupted", message=place.describe_end())
     reserve.unlink(missing_ok=True)
     duration = time.monotonic() - clock
     ended = Ended(
@@ -113,12 +110,12 @@ def supervise(run_dir: Path) -> None:
         suspensions=tuple(running.suspensions),
     )
     write(run_dir / folders.ENDED, ended)
-    if end.reason != "interrupted" and not spec.participant and _failed(run_dir, spec, end):
+    if end.reason != "interrupted" and place.climbs and _failed(run_dir, spec, end):
         reporter.report(duration, "looking for the first step that fails")
         with suppress(_Interrupted), _interruptible():
             write(run_dir / folders.LADDER_RECORD, Ladder(rungs=climb(run_dir, spec, environ)))
         end_descendants()
-        Nodes(run_dir, spec).end()
+        place.nodes().end()
     reporter.end(duration, end.message)
 
 
@@ -132,27 +129,27 @@ def _failed(run_dir: Path, spec: RunSpec, end: _End) -> bool:
     return spec.job.federated and (raised or len(sites) < len(spec.sites))
 
 
-def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: Clock, reporter: Reporter) -> _End:
+def _run(place: Place, environ: dict[str, str], clock: Clock, reporter: Reporter) -> _End:
     """Run job.py and watch it; a run that is ended by us has had its autopsy.
 
     Raises:
-        AllocationError: a node of the run does not take part in it.
+        PlaceError: a part of the place takes no part in the run.
     """
+    run_dir, spec = place.run_dir, place.spec
     samples = run_dir / folders.samples(next(iter(spec.nodes), None))
     sampler = Sampler(samples, spec.gpus_on(spec.here), spec.nonce or None)
     container = Container(run_dir, spec) if spec.engine else None
-    nodes = Nodes(run_dir, spec)
+    nodes = place.nodes()
     words, find = command(run_dir, spec), nodes.processes
     if container:
         container.end()  # a killed supervisor may have left it
         (words, environ), find = container.start(words, environ), container.processes
-    part = spec.participant and Assigned(run_dir / folders.JOB_LOG, spec.participant.role)
     growth = Growth(run_dir)
     watchdog = Watchdog(spec, replace(snapshot(find, growth.count()), at=clock.read()))
     with (run_dir / folders.JOB_LOG).open("wb") as log:
         try:
             with _interruptible():
-                if spec.participant and (why := refused(spec.participant)):
+                if why := place.refusal():
                     log.write(f"{why}\n".encode())
                     return _End("finished", 1)
                 nodes.start()
@@ -165,7 +162,7 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: Clock, re
                     elapsed = clock.read()
                     end = _End("limit") if elapsed > spec.job.limit_s else None
                     now = replace(snapshot(find, growth.count()), at=elapsed)
-                    if part and part.waits():
+                    if place.rests():
                         watchdog.rest(now)
                     seen = nodes.join(now, sampler.sample(now))
                     message = watchdog.look(*seen, starting=reporter.is_starting)

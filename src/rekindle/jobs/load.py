@@ -247,7 +247,9 @@ def read_own(jobs: Path, path: Path) -> Own:
     try:
         path.stat()
         if path.is_file() and path.suffix not in ENDINGS:
-            fix = f"name its folder or a file that ends with {', '.join(ENDINGS)}; a notebook can be saved as a script."
+            fix = (
+                f"name its folder or a file that ends with {', '.join(ENDINGS)}; save a notebook as a script."
+            )
             raise RecordError(f"{path} cannot be run as a job.", fix)
         given = _given(file) if path == file or file.is_file() else {}
     except OSError as error:

@@ -9,9 +9,13 @@ from rekindle.host.slurm import node
 _LIMIT_S = 60
 
 
+NODES = "REKINDLE_NODES"
+"""The variable that has how many nodes the ranks of a site are spread over."""
+
+
 def nodes_of(environ: Mapping[str, str]) -> int:
-    """Return how many nodes the allocation of a process of ``environ`` has; 1 outside of any."""
-    return int(environ.get("SLURM_JOB_NUM_NODES", "1"))
+    """Return how many nodes the ranks of a site are spread over, by the variables of a process of the run."""
+    return int(environ.get(NODES, "1"))
 
 
 def nodes_by_rank(environ: Mapping[str, str]) -> tuple[str, ...]:

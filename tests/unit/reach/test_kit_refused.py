@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from rekindle.driver.assigned import refused
+from rekindle.federation.assigned import refused
 from rekindle.records import Participant
 
 HOUR = timedelta(hours=1)

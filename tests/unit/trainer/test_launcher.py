@@ -166,9 +166,9 @@ def test_what_cannot_be_spread_over_the_nodes_is_one_sentence(allocation, gpu, c
 
 @pytest.mark.parametrize(("nodes", "seconds"), [(None, 10.0), ("1", 10.0), ("2", 3.0)])
 def test_srun_has_to_end_before_nvflare_kills_it(environ, monkeypatch, nodes, seconds):
-    monkeypatch.delenv("SLURM_JOB_NUM_NODES", raising=False)
+    monkeypatch.delenv("REKINDLE_NODES", raising=False)
     if nodes:
-        monkeypatch.setenv("SLURM_JOB_NUM_NODES", nodes)
+        monkeypatch.setenv("REKINDLE_NODES", nodes)
     assert Sites(["a"], "[cpu]").shutdown_timeout == seconds
 
 

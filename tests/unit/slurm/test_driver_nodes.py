@@ -13,14 +13,16 @@ from pathlib import Path
 import msgspec
 import pytest
 from slurm_stand_in import stand_in
-from toys import assert_gone, toy, wait_for_end
+from toys import assert_gone, toy
+from waits import until
 
 from rekindle.driver.command import environment
-from rekindle.driver.nodes import Nodes, members
+from rekindle.driver.places import find_place
+from rekindle.driver.processes import members
 from rekindle.driver.snapshot import Process, Snapshot
 from rekindle.driver.watchdog import STOPPED_S, Watchdog
 from rekindle.judge import judge
-from rekindle.records import Ended, RunSpec, Site, read, write
+from rekindle.records import Ended, RunSpec, Site, Slurm, read, write
 
 NODES = ("n9", "n10")
 SOURCE = str(Path(__file__).parents[3] / "src")
@@ -57,11 +59,23 @@ def allocation(tmp_path, monkeypatch):
     return Path(environ["SLURM_STAND_IN"])
 
 
-def test_each_node_has_its_samples_and_nothing_is_left_on_any(tmp_path, allocation):
-    run, start = toy(tmp_path, JOB, name="run", nodes=NODES)
-    start()
-    wait_for_end(run)
-    assert read(run / "ended.json", Ended).reason == "finished"
+@pytest.fixture
+def ended(tmp_path, allocation):
+    """Return what has SLURM run a job.py on both nodes, and returns the run's folder and how it ended."""
+
+    def ended(script):
+        asked = Slurm(partition="gpu", nodes=2, time="01:00:00")
+        run, start = toy(tmp_path, script, name="runs/run", slurm=asked)
+        assert start() is True
+        until(lambda: (run / "ended.json").exists() and '"ended"' in (run / "progress.json").read_text(), 120)
+        return run, read(run / "ended.json", Ended)
+
+    return ended
+
+
+def test_each_node_has_its_samples_and_nothing_is_left_on_any(ended, allocation):
+    run, end = ended(JOB)
+    assert end.reason == "finished"
     assert not (run / "samples.jsonl").exists()
     worked = {}
     for node in NODES:
@@ -74,12 +88,9 @@ def test_each_node_has_its_samples_and_nothing_is_left_on_any(tmp_path, allocati
     assert "--job-name=rekindle-of this run-samplers --nodelist=n10" in (allocation / "calls").read_text()
 
 
-def test_a_run_that_has_to_be_ended_has_an_autopsy_of_every_node(tmp_path, allocation):
-    goes_on = JOB.replace("while not seen:", "while True:")
-    run, start = toy(tmp_path, goes_on, name="run", nodes=NODES)
-    start()
-    wait_for_end(run)
-    assert read(run / "ended.json", Ended).reason == "hung"
+def test_a_run_that_has_to_be_ended_has_an_autopsy_of_every_node(ended, allocation):
+    run, end = ended(JOB.replace("while not seen:", "while True:"))
+    assert end.reason == "hung"
     files = {path.name for path in (run / "autopsy").iterdir()}
     assert {"processes.txt", "processes-n10.txt", "stacks-n10.txt"} <= files
     assert "logs-n10.txt" not in files
@@ -100,7 +111,7 @@ def test_a_node_that_is_stopped_ends_what_the_run_left_there(tmp_path, monkeypat
     with subprocess.Popen(words, env=marked, stdout=subprocess.PIPE, start_new_session=True) as left:
         assert left.stdout.read(1)
         assert [process.pid for process in members(run)] == [left.pid]
-        command = [sys.executable, "-m", "rekindle.driver", "watch", str(run)]
+        command = [sys.executable, "-m", "rekindle.slurm", "watch", str(run)]
         with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE) as watch:
             seen = json.loads(watch.stdout.readline())
             assert (seen["node"], [process["pid"] for process in seen["processes"]]) == ("n10", [left.pid])
@@ -112,7 +123,7 @@ def test_a_node_that_is_stopped_ends_what_the_run_left_there(tmp_path, monkeypat
 
 def test_a_stopped_process_of_another_node_is_named_with_it(tmp_path):
     spec = _spec(tmp_path)
-    nodes, here = Nodes(tmp_path, spec), Process(7, "server", "S", nvflare="server")
+    nodes, here = find_place(tmp_path, spec).nodes(), Process(7, "server", "S", nvflare="server")
     there = Process(7, "site-1 client.py", "T", site="site-1")
     line = msgspec.json.encode({"node": "n10", "processes": [there], "gpus": {}}) + b"\n"
     reads = threading.Thread(target=nodes._read, args=([b"half a li", line],))
@@ -131,18 +142,16 @@ def test_steps_that_squeue_does_not_list_are_waited_for_no_longer_than_the_limit
     (tmp_path / "squeue").chmod(0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("rekindle.driver.allocation._END_LIMIT_S", 0.5)
-    Nodes(tmp_path, _spec(tmp_path)).end()
+    monkeypatch.setattr("rekindle.slurm.allocation._END_LIMIT_S", 0.5)
+    find_place(tmp_path, _spec(tmp_path)).nodes().end()
     assert (tmp_path / "asked").read_text().count("asked") > 2
 
 
-def test_without_srun_the_job_is_not_started(tmp_path, allocation, monkeypatch):
-    monkeypatch.setenv("PATH", "/nowhere")
-    run, start = toy(tmp_path, "open('began', 'w')", name="run", nodes=NODES)
-    start()
-    ended = read(wait_for_end(run) / "ended.json", Ended)
+def test_without_srun_the_job_is_not_started(tmp_path, ended):
+    (tmp_path / "slurm/bin/srun").unlink()
+    run, end = ended("open('began', 'w')")
     message = "The driver cannot start the job: No such file or directory."
-    assert (ended.reason, ended.message) == ("interrupted", message)
+    assert (end.reason, end.message) == ("interrupted", message)
     assert not (run / "job" / "began").exists()
 
 
@@ -151,18 +160,12 @@ NO_STEP = (
 )
 
 
-def test_a_node_that_takes_no_step_ends_the_run_though_its_ranks_hang(tmp_path, allocation, monkeypatch):
+def test_a_node_that_takes_no_step_ends_the_run_though_its_ranks_hang(tmp_path, ended):
     """As seen on a busy machine, where the clock of the node was wrong."""
-    (tmp_path / "bin").mkdir()
     message = f"echo '{NO_STEP}' >&2; echo 'srun: Job step aborted' >&2"
-    (tmp_path / "bin/srun").write_text(f"#!/bin/sh\n{message}\nexit 1\n")
-    (tmp_path / "bin/srun").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
-    run, start = toy(tmp_path, "import time\ntime.sleep(600)", name="run", nodes=NODES)
-    start()
-    wait_for_end(run)
-    ended = read(run / "ended.json", Ended)
-    assert (ended.reason, ended.message) == ("interrupted", f"No sampler started on n10: {NO_STEP}")
+    (tmp_path / "slurm/bin/srun").write_text(f"#!/bin/sh\n{message}\nexit 1\n")
+    run, end = ended("import time\ntime.sleep(600)")
+    assert (end.reason, end.message) == ("interrupted", f"No sampler started on n10: {NO_STEP}")
     record = judge(run)
     cause = "The node n10 did not take a step of SLURM's: Zero Bytes were transmitted or received."
     assert (record.verdict, record.cause) == ("FAIL", cause)
@@ -170,12 +173,14 @@ def test_a_node_that_takes_no_step_ends_the_run_though_its_ranks_hang(tmp_path, 
 
 def test_a_run_of_one_machine_stays_on_one_node_of_an_allocation(tmp_path, allocation):
     spec = _spec(tmp_path)
-    assert environment(tmp_path, spec)["SLURM_JOB_NUM_NODES"] == "2"
-    assert "SLURM_JOB_NUM_NODES" not in environment(tmp_path, msgspec.structs.replace(spec, nodes=()))
+    one = msgspec.structs.replace(spec, nodes=())
+    variables = [find_place(tmp_path, of).variables() for of in (spec, one)]
+    assert variables == [{"REKINDLE_NODES": "2"}, {"REKINDLE_NODES": "1"}]
     assert environment(tmp_path, spec)["SLURMD_NODENAME"] == "n9"
 
 
 def _spec(tmp_path, gpus=()):
     recorded = read(Path(__file__).parents[2] / "recordings/runs/pt_ddp-cpu-2/spec.json", RunSpec)
     sites = (Site(name="site-1", ranks=4, gpus=gpus),)
-    return msgspec.structs.replace(recorded, nodes=NODES, sites=sites, tmpdir=str(tmp_path))
+    asked = Slurm(partition="gpu", nodes=2, time="01:00:00")
+    return msgspec.structs.replace(recorded, nodes=NODES, slurm=asked, sites=sites, tmpdir=str(tmp_path))

@@ -31,11 +31,12 @@ LEAVES = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', *sys.a
 DRIVER = """
 import subprocess, sys, time
 from pathlib import Path
-from rekindle.driver.guard import guarded
+from rekindle.driver.places import find_place
+from rekindle.records.folders import spec_in
 from rekindle.driver.processes import adopt_orphans
 
 run, sleeps, leaves, ends = Path(sys.argv[1]), *sys.argv[2:]
-with guarded(run):
+with find_place(run, spec_in(run)).guarded():
     adopt_orphans()
     python = [sys.executable, "-c"]
     subprocess.Popen([*python, sleeps, run / "near.pid"], close_fds=False)
@@ -93,7 +94,7 @@ def _guards(folder):
     return [
         process
         for process, words in found
-        if words[1:3] == ["-m", "rekindle.driver.guard"] and words[3].startswith(str(folder))
+        if words[1:3] == ["-m", "rekindle.slurm.guard"] and words[3].startswith(str(folder))
     ]
 
 

@@ -4,12 +4,13 @@
 import shlex
 import socket
 from itertools import count
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 
-from rekindle.driver import allocation as module
-from rekindle.driver.allocation import AllocationError, allocated, await_server
+from rekindle.driver.places import PlaceError, find_place
+from rekindle.federation import place as module
 from rekindle.records import GivenGpu, Participant, RunSpec, Site, Slurm, read
 
 
@@ -37,6 +38,13 @@ def gives(queue, **uuids):
     for command, node in (("nvidia-smi", "n9"), ("srun", "n10")):
         names = {uuid: "A100" if "A100" in uuid else "H200" for uuid in uuids[node].split()}
         queue.set(command, "".join(f"{uuid}, {name}\n" for uuid, name in names.items()))
+
+
+def allocated(run, spec):
+    """Return the spec of a run once its place has what it was given."""
+    place = find_place(run, spec)
+    place.allocate()
+    return place.spec
 
 
 def on_cpu(spec):
@@ -69,7 +77,7 @@ def test_too_little_is_one_sentence(golden, tmp_path, spec, allocation, what):
     nodes, gpus = TOO_LITTLE[what]
     allocation.set("scontrol", nodes)
     gives(allocation, n9="9-a 9-b", n10=gpus)
-    with pytest.raises(AllocationError) as refused:
+    with pytest.raises(PlaceError) as refused:
         allocated(tmp_path, spec)
     golden(str(refused.value))
     assert not (tmp_path / "spec.json").exists()
@@ -87,11 +95,11 @@ def test_each_node_s_gpus_stand_where_those_that_were_seen_did(tmp_path, spec, a
 
 def test_an_scontrol_that_does_not_answer_is_one_sentence(tmp_path, spec, allocation, monkeypatch):
     allocation.set("scontrol", errors="slurm_load_jobs error", status=1)
-    with pytest.raises(AllocationError, match=r"^scontrol does not report what the run was given: "):
+    with pytest.raises(PlaceError, match=r"^scontrol does not report what the run was given: "):
         allocated(tmp_path, spec)
     allocation.put("scontrol", "#!/bin/sh\nexec sleep 600\n")
     monkeypatch.setattr("rekindle.trainer.slurm._LIMIT_S", 0.2)
-    with pytest.raises(AllocationError, match=r"^scontrol does not report .* timed out"):
+    with pytest.raises(PlaceError, match=r"^scontrol does not report .* timed out"):
         allocated(tmp_path, spec)
 
 
@@ -117,24 +125,30 @@ def test_a_federation_s_site_has_its_node_s_gpus_and_others_keep_theirs(tmp_path
     assert (given.nodes, given.gpus_on(given.here)) == ((), {"9-a", "9-b"})
 
 
-def test_a_site_keeps_its_node_until_the_server_listens(site, monkeypatch):
+def prepare(run, spec, report=lambda seconds, text: None):
+    """Prepare a run whose environment is there."""
+    find_place(run, spec).prepare(SimpleNamespace(report=report))
+
+
+def test_a_site_keeps_its_node_until_the_server_listens(tmp_path, site, monkeypatch):
     monkeypatch.setattr(module.time, "sleep", lambda seconds: server.listen())
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         mine = msgspec.structs.replace(site.participant, port=server.getsockname()[1])
         said = []
-        await_server(msgspec.structs.replace(site, participant=mine), lambda s, text: said.append(text))
+        spec = msgspec.structs.replace(site, participant=mine)
+        prepare(tmp_path, spec, lambda seconds, text: said.append(text))
     assert len(said) == 1
-    await_server(msgspec.structs.replace(site, slurm=None), None)
-    await_server(msgspec.structs.replace(site, participant=None), None)
+    prepare(tmp_path, msgspec.structs.replace(site, slurm=None))
+    prepare(tmp_path, msgspec.structs.replace(site, participant=None))
 
 
-def test_a_server_that_never_listens_is_one_sentence(golden, site, monkeypatch):
+def test_a_server_that_never_listens_is_one_sentence(golden, tmp_path, site, monkeypatch):
     clock = count(0, 60)
     monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(module.time, "sleep", lambda seconds: None)
     mine = msgspec.structs.replace(site.participant, port=1)
     short = msgspec.structs.replace(site.job, limit_s=600)
-    with pytest.raises(AllocationError) as refused:
-        await_server(msgspec.structs.replace(site, participant=mine, job=short), lambda s, text: None)
+    with pytest.raises(PlaceError) as refused:
+        prepare(tmp_path, msgspec.structs.replace(site, participant=mine, job=short))
     golden(str(refused.value))

@@ -27,7 +27,7 @@ def queued(tmp_path, queue):
 
 JOB = """
 import os, pathlib
-pathlib.Path("seen").write_text(os.environ.get("SLURM_JOB_NUM_NODES", "none"))
+pathlib.Path("seen").write_text(os.environ.get("REKINDLE_NODES", "none"))
 """
 
 

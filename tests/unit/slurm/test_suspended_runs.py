@@ -12,8 +12,8 @@ from slurm_stand_in import stand_in
 from toys import toy
 from waits import until
 
-from rekindle.driver import clock
 from rekindle.records import Ended, Slurm, read
+from rekindle.slurm import clock
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def moment(monkeypatch):
 
 
 def test_it_stands_while_the_run_is_suspended(moment, tmp_path):
-    running = clock.Clock(tmp_path)
+    running = clock.SuspendedClock(tmp_path)
     moment["at"] = 1.0
     assert running.read() == 1
     moment.update(at=601.0, resumed="12:00")
@@ -42,7 +42,7 @@ def test_it_stands_while_the_run_is_suspended(moment, tmp_path):
 @pytest.mark.parametrize("resumed", ["", "11:00"])
 def test_a_host_that_hangs_was_not_suspended(moment, tmp_path, resumed):
     moment["resumed"] = resumed
-    running = clock.Clock(tmp_path)
+    running = clock.SuspendedClock(tmp_path)
     moment.update(at=600.0, resumed="")  # SLURM has nothing new, or does not answer
     assert running.read() == 600
     moment.update(at=1200.0, resumed=resumed)

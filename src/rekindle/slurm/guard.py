@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from rekindle.driver.container import Container
+from rekindle.driver.processes import end_until_none, started_with
 from rekindle.records.folders import spec_in
 from rekindle.trainer.slurm import step_name
 
 from .allocation import end_steps
-from .container import Container
-from .processes import end_until_none, started_with
 
 _RUN, _JOB = "REKINDLE_RUN", "SLURM_JOB_ID"
 """Variables that mark what the driver starts; the next start of the run has another SLURM job."""
@@ -28,17 +28,10 @@ _ENDED = b"ended"
 
 @contextmanager
 def guarded(run_dir: Path) -> Iterator[None]:
-    """Keep a guard beside this process, if SLURM gave it its nodes, until this is left without an error.
-
-    Raises:
-        RecordError: the run's spec cannot be read.
-    """
-    if spec_in(run_dir).slurm is None:
-        yield
-        return
+    """Keep a guard beside this process until this is left without an error."""
     reads, writes = os.pipe()
     with suppress(OSError):  # the run is worth more than its guard
-        command = [sys.executable, "-m", "rekindle.driver.guard", str(run_dir)]
+        command = [sys.executable, "-m", "rekindle.slurm.guard", str(run_dir)]
         subprocess.run(command, stdin=reads, start_new_session=True, check=False)
     os.close(reads)
     os.environ[_RUN] = str(run_dir)

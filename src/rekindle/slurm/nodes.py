@@ -20,16 +20,17 @@ from typing import IO
 import msgspec
 import psutil
 
+from rekindle.driver.places import Nodes, PlaceError
+from rekindle.driver.processes import descendants, end_all, members
+from rekindle.driver.sampler import Sampler
+from rekindle.driver.snapshot import Process, Snapshot, seen
 from rekindle.host import files, folders
 from rekindle.host.slurm import node
 from rekindle.records import RecordError, RunSpec, decodable, decode
 from rekindle.records.events import GpuSample
 from rekindle.trainer.slurm import step, step_name
 
-from .allocation import AllocationError, end_steps
-from .processes import descendants, end_all, started_with
-from .sampler import Sampler
-from .snapshot import Process, Snapshot, seen
+from .allocation import end_steps
 
 _PERIOD_S = 1.0
 _LOG = "samplers.log"
@@ -43,11 +44,6 @@ class _Look(msgspec.Struct):
     node: str
     processes: tuple[Process, ...]
     gpus: dict[str, GpuSample]
-
-
-def members(folder: Path) -> list[psutil.Process]:
-    """Return the processes on this node of a run, or of all runs in a folder, whatever their parent is."""
-    return started_with(lambda own: own.get("REKINDLE_EVIDENCE", "").startswith(f"{folder}/"))
 
 
 def watch(run_dir: Path, spec: RunSpec, stopped: threading.Event) -> None:
@@ -70,8 +66,8 @@ def watch(run_dir: Path, spec: RunSpec, stopped: threading.Event) -> None:
         end_all(members(run_dir))
 
 
-class Nodes:
-    """The nodes of one run, as seen by its driver on the first; only this machine if it has none."""
+class AllocatedNodes(Nodes):
+    """The nodes of one run, as seen by its driver on the first."""
 
     def __init__(self, run_dir: Path, spec: RunSpec) -> None:
         """Take a run that has no process yet."""
@@ -96,7 +92,7 @@ class Nodes:
         others = self._spec.nodes[1:]
         return [
             *step(f"{self._steps}-{name}", len(others), f"--nodelist={','.join(others)}"),
-            *(sys.executable, "-m", "rekindle.driver", verb, str(self._run_dir)),
+            *(sys.executable, "-m", "rekindle.slurm", verb, str(self._run_dir)),
         ]
 
     def autopsy(self) -> None:
@@ -121,7 +117,7 @@ class Nodes:
         The step of a run's ranks may hang where a node takes none, for as long as its rendezvous waits.
 
         Raises:
-            AllocationError: the samplers' step is over, and a node never reported anything.
+            PlaceError: the samplers' step is over, and a node never reported anything.
         """
         if self._reader is None or self._reader.is_alive():
             return
@@ -129,11 +125,11 @@ class Nodes:
             lines = files.end(self._run_dir / _LOG, 1 << 16).decode("utf-8", "replace").splitlines()
             errors = [line for line in lines if "error" in line.lower()]
             why = next(reversed(errors or lines), "srun gave no reason")
-            raise AllocationError(f"No sampler started on {', '.join(missing)}: {why[:200]}")
+            raise PlaceError(f"No sampler started on {', '.join(missing)}: {why[:200]}")
 
     def processes(self) -> list[psutil.Process]:
         """Return the run's processes on this node."""
-        found = (*descendants(), *(members(self._run_dir) if self._spec.nodes else ()))
+        found = (*descendants(), *members(self._run_dir))
         return list({process.pid: process for process in found}.values())
 
     def samplers(self) -> list[psutil.Process]:
@@ -151,7 +147,5 @@ class Nodes:
 
     def end(self) -> None:
         """End all steps of the run, and what is left on this node; samplers do so on the others."""
-        if not self._spec.nodes:
-            return
         end_steps(self._steps)
         end_all(members(self._run_dir))

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An allocation as the place of a run: SLURM queues, suspends and ends it, on one or several nodes."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import BinaryIO, cast
+
+from rekindle.driver.places import Nodes, Place, PlaceError
+from rekindle.host import batch, slurm
+from rekindle.records import RunSpec, Slurm, to_builtins
+from rekindle.trainer.slurm import NODES
+
+from .allocation import ASKING_S, allocated
+from .clock import SuspendedClock
+from .guard import guarded
+from .nodes import AllocatedNodes
+
+_LEAST_S = 60
+
+
+class Allocation(Place):
+    """What SLURM gives a run."""
+
+    alone = False
+
+    @classmethod
+    def is_for(cls, spec: RunSpec) -> bool:
+        """Whether SLURM is to give the run its nodes."""
+        return spec.slurm is not None
+
+    @property
+    def asked(self) -> Slurm:
+        """What SLURM is asked for."""
+        return cast("Slurm", self.spec.slurm)  # else there is no allocation
+
+    def start(self, command: list[str], lock: BinaryIO, environ: Mapping[str, str]) -> None:
+        """Queue the driver; it becomes the batch script on the first node."""
+        asked = [f"--nodes={self.asked.nodes}", *batch.options(to_builtins(self.asked))]
+        try:
+            batch.submit(self.run_dir, [sys.executable, "-m", *command], asked, environ)
+        except batch.SlurmError as error:
+            raise PlaceError(str(error)) from None
+
+    def is_held(self) -> bool:
+        """Whether the run's job is in the queue or on its nodes; also if SLURM does not answer."""
+        return slurm.queued(self.run_dir) or super().is_held()
+
+    def cancel(self) -> None:
+        """Take the run's job out of the queue, or off its nodes."""
+        slurm.cancel(self.run_dir)
+        super().cancel()
+
+    @contextmanager
+    def guarded(self) -> Iterator[None]:
+        """Keep a guard beside the driver, which SLURM may kill."""
+        with super().guarded(), guarded(self.run_dir):
+            yield
+
+    def waited_s(self) -> float | None:
+        """Return how long the job was in the queue."""
+        return slurm.waited_s(self.run_dir)
+
+    def allocate(self) -> None:
+        """Have the spec name the nodes and GPUs of the allocation that this process is in."""
+        super().allocate()
+        self.spec = allocated(self.run_dir, self.spec, self.asked.nodes)
+
+    @property
+    def patience_s(self) -> float:
+        """What is left of the allocation when the job and its end have their time."""
+        return max(_LEAST_S, self.asked.time_s - self.spec.job.limit_s - batch.NOTICE_S - ASKING_S)
+
+    def variables(self) -> dict[str, str]:
+        """Return how many nodes a site's ranks are spread over, as its trainers ask for that."""
+        return {**super().variables(), NODES: str(len(self.spec.nodes) or 1)}
+
+    def clock(self) -> SuspendedClock:
+        """Return a clock that stands while SLURM has the run suspended."""
+        return SuspendedClock(self.run_dir)
+
+    def nodes(self) -> Nodes:
+        """Return the nodes of the allocation."""
+        return AllocatedNodes(self.run_dir, self.spec) if self.spec.nodes else super().nodes()
+
+    def describe_end(self) -> str | None:
+        """Return SLURM's reason, and keep its description of the job in the run's folder."""
+        with suppress(OSError):
+            return slurm.record_end(self.run_dir)
+        return None
+
+
+KIND = Allocation

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scheduler that Rekindle does not know, added as a folder; and Rekindle without the two that it knows."""
+
+import io
+import time
+import zipfile
+from pathlib import Path
+
+import nohup_place
+import pytest
+import run_here
+from own_jobs import JOBS, supervisor, wait_for_end
+from waits import until
+
+from rekindle.host.payload import packed
+from rekindle.jobs import load_job
+from rekindle.judge import judge
+from rekindle.records import Ended, read
+
+TOY = Path(nohup_place.__file__)
+ROOM = {"rekindle/nohup/__init__.py": "", "rekindle/nohup/place.py": TOY.read_text()}
+KNOWN = ("rekindle/slurm/", "rekindle/federation/")
+
+
+@pytest.fixture
+def altered(monkeypatch):
+    """Return what has hosts get a payload with other files in it, and without the two places."""
+
+    def alter(added):
+        def others(*arguments):
+            source, target = zipfile.ZipFile(io.BytesIO(packed(*arguments))), io.BytesIO()
+            with zipfile.ZipFile(target, "w") as archive:
+                for name in source.namelist():
+                    if not name.startswith(KNOWN):
+                        archive.writestr(name, source.read(name))
+                for name, text in added.items():
+                    archive.writestr(name, text)
+            return target.getvalue()
+
+        monkeypatch.setattr(run_here, "packed", others)
+
+    return alter
+
+
+def start(host_records, work):
+    job = load_job(JOBS, "pt_ddp")
+    assert run_here.start_here(job, JOBS, host_records, work) is None
+    return work / "run"
+
+
+def test_a_scheduler_is_a_folder_with_its_place(altered, host_records, tmp_path):
+    altered(ROOM)
+    run = start(host_records, tmp_path)
+    assert not (run / "ended.json").exists()
+    time.sleep(1.0)
+    (tmp_path / nohup_place.GATE).touch()
+    until((run / "progress.json").exists, 30, "its driver did not begin")
+    wait_for_end(run, supervisor(run), 600)
+    verdict = judge(run)
+    assert (verdict.verdict, verdict.cause) == ("PASS", None)
+    assert read(run / "ended.json", Ended).waited_s >= 1.0
+    assert verdict.waited_s >= 1.0
+
+
+def test_a_run_needs_neither_slurm_nor_federation(altered, host_records, tmp_path):
+    altered({})
+    run = start(host_records, tmp_path)
+    wait_for_end(run, supervisor(run), 600)
+    verdict = judge(run)
+    assert (verdict.verdict, verdict.cause) == ("PASS", None)
+    (payload,) = (tmp_path / "payload").iterdir()
+    assert not any(name.startswith(KNOWN) for name in zipfile.ZipFile(payload).namelist())
+
+
+def test_the_toy_is_small():
+    assert len(TOY.read_text().splitlines()) < 150
