@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from rekindle.records import Confidence, Finding
 
-from . import versions
-from .catalogue import Entry, Rank, catalogue
+from .catalogue import Entry, Rank, apply, catalogue
 from .shapes import shape
 from .texts import Text
 
@@ -73,7 +72,7 @@ def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
     """Return the first place of each entry in ``text``; ``installed`` are versions by package."""
     by_place: dict[tuple[int, Rank], Found] = {}
     for entry in catalogue():
-        applies = versions.apply(entry.versions, installed)
+        applies = apply(entry.versions, installed)
         matches = iter(()) if applies is False else entry.expression.finditer(text.body)
         match = next(matches, None)
         if match is None or entry.refuted(text.body[: match.start()]):

@@ -35,8 +35,9 @@ _PREFIX, _MORE = (
     for before in (rf"(?:{PREFIX})?", rf"(?:{_RAY})?(?:{PREFIX}|{_VLLM})?")
 )
 _WRITTEN_OVER = re.compile(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
-_LONGEST = 1 << 14
-_BAR = re.compile(r"^[^\n]{0,400}?\d(?:it/s|s/it)(?:, [^\]\n]{0,200})?\](?=\S)")
+_LONG = re.compile(r"\n([^\n]{8192})[^\n]*([^\n]{8192})")
+"""A line of which both ends are kept."""
+_BAR = re.compile(r"\n[^\n]{0,400}?\d(?:it/s|s/it)(?:, [^\]\n]{0,200})?\](?=\S)")
 """A progress bar in whose line something else was printed."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,16}m")
 _TIME = re.compile(
@@ -134,28 +135,14 @@ def text(file: str, content: bytes) -> Text:
     decoded = content.replace(b"\0", b"").decode("utf-8", "replace")
     if "\r" in decoded:
         decoded = _WRITTEN_OVER.sub("", decoded.replace("\r\n", "\n"))
-    if "/s]" in decoded or "/it]" in decoded or _has_long_line(decoded):
-        decoded = "\n".join(map(_shown, decoded.split("\n")))
+    if "/s]" in decoded or "/it]" in decoded:
+        decoded = _BAR.sub("\n", f"\n{decoded}")[1:]
+    decoded = _LONG.sub(r"\n\1 … \2", f"\n{decoded}")[1:]
     plain = _COLOUR.sub("", decoded)
     if records := from_json(plain):
         rows, lines = zip(*records, strict=True)
         return Text(file, _COLOUR.sub("", "\n".join(lines)), rows)
     return Text(file, plain)
-
-
-def _has_long_line(text: str) -> bool:
-    at = 0
-    while len(text) - at > _LONGEST:
-        at = text.rfind("\n", at, at + _LONGEST + 1) + 1
-        if not at:
-            return True
-    return False
-
-
-def _shown(line: str) -> str:
-    if "/s]" in line or "/it]" in line:
-        line = _BAR.sub("", line)
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
 
 
 def read(path: Path, file: str) -> Text:
