@@ -18,7 +18,7 @@ from .streams import TRAINER, stream
 from .subjects import Subject, subject
 from .texts import Text
 
-_MATTERS = finder(needles()["lines"].any)
+_MATTERS = finder(word for kind in needles().values() for word in kind.any)
 """A line that may matter has one of these, in lower case."""
 _CUT, _QUOTED, _NEAR, _BEFORE = 4000, 200, 3, 200
 _LEVEL, _INFORMS, _BENIGN, _PROGRESS, _LASTS, _FAILS, _CONTEXT = map(
