@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes which names and arguments of NVFlare each release took away: src/rekindle/flare/moved.json.
+"""Writes which names and arguments each release of NVFlare took or brought: src/rekindle/flare/moved.json.
 
 `python scripts/compare_nvflares.py FOLDER`: of the wheels in it, of `pip download nvflare==X --no-deps`.
 """
@@ -10,6 +10,7 @@ import re
 import sys
 import zipfile
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -18,10 +19,10 @@ from packaging.version import Version
 
 TARGET = Path(__file__).parents[1] / "src" / "rekindle" / "flare" / "moved.json"
 _PUBLIC = re.compile(
-    r"nvflare\.(?:apis|app_common|app_opt|client|edge|fuel\.(?:hci\.client|utils)|job_config|recipe"
+    r"nvflare\.(?:apis|app_common|app_opt|client|edge|fuel\.(?:hci\.client|utils)|job_config|lighter|recipe"
     r"|private\.fed\.app\.simulator)\b"
 )
-"""What jobs import."""
+"""What jobs and provisioning import."""
 
 Arguments = tuple[str, ...] | None
 """None of what takes any, or is not called."""
@@ -116,6 +117,24 @@ def lost(old: dict[str, Module], new: dict[str, Module]) -> dict[str, str]:
     return found
 
 
+def brought(old: dict[str, Module], new: dict[str, Module]) -> Iterator[str]:
+    """Yield what the newer release has first; of a new module it alone, without its names."""
+    for module, names in new.items():
+        if not _PUBLIC.match(module):
+            continue
+        if module not in old:
+            package = module.rpartition(".")[0]
+            yield from () if package in new and package not in old else (module,)
+            continue
+        known = old[module].every
+        for name, arguments in names.own.items():
+            if name not in known and f"{module}.{name}" not in old:
+                yield f"{module}.{name}"
+            taken = known.get(name)
+            if arguments is not None and taken is not None:
+                yield from (f"{module}.{name}({one})" for one in arguments if one not in taken)
+
+
 def has(release: dict[str, Module], key: str) -> bool:
     """Whether a release has what `lost` calls so."""
     dotted, _, argument = key.removesuffix(")").partition("(")
@@ -130,14 +149,22 @@ def main() -> None:
     """Compare each release with the one before it."""
     wheels = {Version(path.name.split("-")[1]): path for path in Path(sys.argv[1]).glob("nvflare-*.whl")}
     releases = [(str(version), modules_in(wheels[version])) for version in sorted(wheels)]
-    gone = {}
+    gone: dict[str, list[str]] = {}
+    came: dict[str, str] = {}
     for number, ((_, old), (since, new)) in enumerate(pairwise(releases), 1):
         for key, now in lost(old, new).items():
             if not any(has(later, key) for _, later in releases[number:]):
                 gone[key] = [since, now]
-    lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(gone[key])}" for key in sorted(gone))
-    head = f'"source": "the wheels of NVFlare {", ".join(name for name, _ in releases)}"'
-    TARGET.write_text(f'{{{head},\n"gone": {{\n{lines}\n}}}}\n', encoding="utf-8")
+        for key in brought(old, new):
+            came.setdefault(key, since)
+    head = f'"releases": {json.dumps([name for name, _ in releases])}'
+    TARGET.write_text(f'{{{head},\n"gone": {_lines(gone)},\n"came": {_lines(came)}}}\n', encoding="utf-8")
+
+
+def _lines(table: Mapping[str, object]) -> str:
+    """Return a table in JSON, a line for each key."""
+    lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(table[key])}" for key in sorted(table))
+    return f"{{\n{lines}\n}}"
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 import re
 import shlex
+from collections.abc import Mapping
 from functools import cache, cached_property
 from importlib.resources import files
 from typing import Literal
@@ -65,6 +66,22 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tru
         optional = "(?P<what>: " in self.pattern
         filled = {name: text or ("" if optional else _NO_DETAIL) for name, text in groups.items()}
         return _UNKNOWN.sub("", self.cause.format(**filled))
+
+
+def apply(wanted: Mapping[str, str], installed: Mapping[str, str]) -> bool | None:
+    """Return whether the ``installed`` releases fit the ``wanted`` ones; None if a package's is unknown."""
+    known = [_fits(installed[name], releases) for name, releases in wanted.items() if name in installed]
+    if not all(known):
+        return False
+    return True if len(known) == len(wanted) else None
+
+
+def _fits(version: str, releases: str) -> bool:
+    """Return whether a version is of these releases, as a candidate or another build of one is, too."""
+    from packaging.specifiers import SpecifierSet  # noqa: PLC0415 - a log alone is answered sooner without it
+    from packaging.version import Version  # noqa: PLC0415
+
+    return SpecifierSet(releases).contains(Version(version).base_version)
 
 
 _ALL = decodable(tuple[Entry, ...])

@@ -13,13 +13,20 @@ from rekindle.records import Layer, decodable, decode
 from .catalogue import Rank
 
 
-class Code(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one code means."""
+class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a code means, or messages of one subject, as ``subjects.json`` has them."""
 
     layer: Layer
     rank: Rank
     meaning: str
+    """What goes wrong, in a few words; empty where the message itself is all that is known."""
     remedy: str
+    words: tuple[str, ...] = ()
+    """In lower case; ``*`` is anything between. A code has none."""
+    weak: bool = False
+    """Whether any other cause's words say more."""
+    decides: bool = False
+    """Whether they name a policy, a limit or a refusal: before codes and other words."""
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,7 +36,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str
     pattern: str
     """Regular expression over a message; the first of its groups that is not empty is the code."""
-    rows: dict[str, Code]
+    rows: dict[str, Row]
     """By code; the file has codes that mean the same in one row, with spaces between them."""
 
 
@@ -38,24 +45,18 @@ _ALL = decodable(tuple[Table, ...])
 
 @cache
 def tables() -> tuple[Table, ...]:
-    """Return all tables."""
+    """Return all tables, with a row for each code."""
     found = decode(files(__package__).joinpath("codes.json").read_bytes(), _ALL)
-    return tuple(replace(table, rows=_each(table.rows)) for table in found)
+    return tuple(
+        replace(table, rows={code: row for codes, row in table.rows.items() for code in codes.split()})
+        for table in found
+    )
 
 
-def _each(rows: dict[str, Code]) -> dict[str, Code]:
-    return {number: row for numbers, row in rows.items() for number in numbers.split()}
-
-
-@cache
-def _expressions() -> tuple[tuple[re.Pattern[str], Table], ...]:
-    return tuple((re.compile(table.pattern), table) for table in tables())
-
-
-def code(message: str) -> tuple[Code, int] | None:
+def code(message: str) -> tuple[Row, int] | None:
     """Return the first code in ``message`` that a table knows, and where it stands."""
-    for expression, table in _expressions():
-        for match in expression.finditer(message):
+    for table in tables():
+        for match in re.finditer(table.pattern, message):
             number = next(filter(None, match.groups()), "")
             if number in table.rows:
                 return table.rows[number], match.start()

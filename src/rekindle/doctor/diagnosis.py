@@ -18,6 +18,7 @@ from rekindle.records.evidence import Line, read_lines
 
 from . import exceptions, roles, texts
 from .catalogue import Rank
+from .excerpts import excerpt
 from .gpu_memory import name_holder
 from .imports import explained
 from .reports import reports
@@ -83,7 +84,7 @@ def _diagnosis(
     logs: list[Text], raised: list[Found], installed: Mapping[str, str], failed: bool | None
 ) -> Diagnosis:
     """Return the cause: the first that is raised or known in the process that began; else none."""
-    parts = [part for log in logs for part in by_rank(log)]
+    parts = [part for log in logs for part in by_rank(excerpt(log))]
     by_text = [
         (part, [roles.with_last_words(one, part) for one in reports(part, installed, failed)])
         for part in parts
@@ -132,7 +133,7 @@ def _exceptions(lines: Iterable[Line[AnyEvent]], installed: Mapping[str, str]) -
         finding = entry.finding if entry else unknown
         finding = replace(finding, cause=cause, file=line.file, line=line.line)
         rank: Rank = entry.rank if entry else "cause"
-        yield Found(finding, rank, f"{place:04}", -1, place, place, place, sure=True)
+        yield Found(finding, rank, f"{place:04}", -1, place, place, place, place, sure=True)
 
 
 def _logs(run_dir: Path, ended: Ended | None) -> Iterator[Text]:

@@ -12,11 +12,12 @@ from .texts import Text
 
 _TRACEBACK = re.compile(
     r"(?P<inset>(?:^[ │|]{1,16})?)Traceback \(most recent call last\):(?: \(RANK \d{1,5}\))?\n"
-    r"(?P<frames>(?:(?P=inset)[ ^+|~][^\n]{0,2000}\n|\n){0,400}?)"
+    r"(?P<frames>(?:(?P=inset)[ ^+|~>][^\n]{0,2000}\n|\n){0,400}?)"
     r"(?P=inset)(?P<kind>(?!(?:ERROR|WARNING|INFO|error|note|hint)\b)[A-Za-z_][\w.]{0,120})(?::(?P<message>[^\n]{0,2000}))?$",
     re.MULTILINE,
 )
-_FRAME = re.compile(r'^[ │|]+File "(?P<file>[^"\n]{1,400})", line (?P<line>\d{1,7})', re.MULTILINE)
+_FRAME = re.compile(r'^[ │|>]+File "(?P<file>[^"\n]{1,400})", line (?P<line>\d{1,7})', re.MULTILINE)
+_FOLDERS = r"[/\\]"
 _LINK = re.compile(
     r"\n(?:[^\n]{0,2000}\n){0,12}?\n"
     r"(?:The above exception was the direct cause of|During handling of the above exception,)"
@@ -34,11 +35,8 @@ _MORE = re.compile(
 """A further line of a message."""
 _MOST_MORE = 5
 _VARIES = re.compile(r"[\da-fA-F]+|:\d+")
-_REASON = re.compile(r"\n([^\n]{1,500})\n[ \t]{1,8}\[\[\{\{node ")
-"""Why a graph of TensorFlow's was not run: before its node's name."""
 _LAST_ERROR = re.compile(r"(?:\n[^\n]{1,500}){0,2}?\nLast error:[ \n]{1,2}([^\n]{1,500})")
 """What NCCL says of its own error, below torch's words."""
-_BEGINS, _MOST = "Traceback (most recent call last):", 200
 _INSTALLED = ("site-packages/", "dist-packages/", "/lib/python", "/rekindle/trainer/hook.py")
 _GAP = 6000
 ENDINGS = ("SignalException", "ChildFailedError", "SystemExit", "KeyboardInterrupt", "_Interrupted")
@@ -102,12 +100,11 @@ def chains(text: Text) -> Iterator[tuple[Raised, ...]]:
 
 
 def _tracebacks(body: str) -> Iterator[re.Match[str]]:
-    """Yield the tracebacks; of very many those of both ends."""
-    places = [match.start() for match in re.finditer(re.escape(_BEGINS), body)]
     end = 0
-    for place in places if len(places) <= 2 * _MOST else places[:_MOST] + places[-_MOST:]:
-        start = body.rfind("\n", 0, place) + 1
-        match = _TRACEBACK.match(body, start if not body[start:place].strip(" │|") else place)
+    for begins in re.finditer(r"Traceback \(most recent call last\):", body):
+        start = body.rfind("\n", 0, begins.start()) + 1
+        bare = not body[start : begins.start()].strip(" │|")
+        match = _TRACEBACK.match(body, start if bare else begins.start())
         if match and match.start() >= end:
             end = match.end()
             yield match
@@ -117,13 +114,11 @@ def _raised(text: Text, match: re.Match[str]) -> Raised:
     frames = list(_FRAME.finditer(match["frames"]))
     own = [frame for frame in frames if not any(part in frame["file"] for part in _INSTALLED)]
     last = next(reversed(own or frames), None)
-    place = f"{last['file'].rpartition('/')[2]}:{last['line']}" if last else "an unknown place"
+    place = f"{re.split(_FOLDERS, last['file'])[-1]}:{last['line']}" if last else "an unknown place"
     packages = tuple(_package(frame["file"]) for frame in frames)
     message = (match["message"] or "").strip()
     if match[0].endswith(":"):
-        more = _REASON.search(match.string, match.end(), match.end() + _GAP) or _NEXT.match(
-            match.string, match.end()
-        )
+        more = _NEXT.match(match.string, match.end())
         message = f"{message} {more[1].strip()}" if more else message
     if packages[-1:] == ("subprocess",) and _PROGRAM.fullmatch(message):
         message += " (a program)"
@@ -139,7 +134,7 @@ def _raised(text: Text, match: re.Match[str]) -> Raised:
 def _further(text: Text, last: int) -> Iterator[str]:
     """Yield the further lines of an exception's message: up to where another producer's line begins."""
     for number in range(last + 1, last + 1 + _MOST_MORE):
-        more = _MORE.match(text.content(number)) if number <= text.count else None
+        more = _MORE.match(text.content(number)) if number <= len(text.lines) else None
         if more is None or _producer(text, number) != _producer(text, last):
             return
         yield more[0].strip()

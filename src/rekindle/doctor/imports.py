@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a failed import lacks: a package, the job's own module, a name of another release, another Python."""
+"""What a failed import or call lacks: a package, a module of the job's, another release, another Python."""
 
 import re
 import sys
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from rekindle.flare.moved import span
 from rekindle.records import Finding, Layer
 
 _MODULE = re.compile(
@@ -17,6 +18,12 @@ _NAME = re.compile(
     r"'(?P<module>[\w.]{1,200})'(?: \((?P<path>[^)\n]{1,400})\))?"
 )
 _ATTRIBUTE = re.compile(r"module '(?P<module>[\w.]{1,200})' has no attribute '(?P<name>\w{1,100})'")
+_ARGUMENT = re.compile(
+    r"(?:(?P<name>\w{0,60}[A-Z]\w{0,60}[A-Z]\w{0,60})(?:\.__init__)?\(\)|"
+    r"Class (?P<path>nvflare\.[\w.]{1,200}) has parameters error\.[^\n]{0,80}\(\)) "
+    r"got an unexpected keyword argument '(?P<argument>\w{1,80})'"
+)
+"""A name alone is NVFlare's only if it is of several words: each library has a Client and a Task."""
 _OWN = re.compile(
     r"(?:src|utils?|helpers?|common|libs?|custom|apps?|models?|nets?|networks?|data|datasets?|loaders?|configs?|"
     r"aggregators?|executors?|learners?|train\w{0,10}|client\w{0,10}|server\w{0,10}|my_?\w{1,60})"
@@ -40,51 +47,70 @@ _REMEDIES: dict[str, tuple[Layer, str]] = {
         "environment",
         "Take a release of {package} that has {name}, or correct the name: this one has it not.",
     ),
-    "known release": (
+    "moved": ("job", "Write from {home} import {own}: NVFlare {until} moved {name} there."),
+    "renamed": ("job", "Write {now}= in place of {argument}=: NVFlare {until} renamed it."),
+    "taken": (
         "environment",
-        "{name} is in {releases}: pin that release in requirements:, or import what this one has.",
+        "Take nvflare=={last}, the last that has {name} (in an inventory: rekindle_nvflare), "
+        "or write what newer ones have instead.",
+    ),
+    "brought": (
+        "environment",
+        "Take nvflare>={since} (in an inventory: rekindle_nvflare): no older one has {name}.",
     ),
     "Python": ("environment", "Take another Python: {name} is a part of Python, and this one is without it."),
     "other Python": ("environment", "Start it by the environment's Python: {name} is installed there."),
 }
 
 
-def released_in(name: str) -> str:
-    """Return the releases that have a module or a name (``nvflare 2.5 to 2.7``), if a table has it."""
-    return name[:0]
-
-
 def explained(finding: Finding, installed: Mapping[str, str]) -> Finding:
-    """Return ``finding``; that of a failed import with the layer and the remedy of what is missing.
+    """Return ``finding``; that of a failed import or call with the layer and the remedy of what is missing.
 
     Args:
         finding: its cause quotes what Python says.
         installed: versions of what the environment has, by package.
     """
-    missing = _missing(finding.cause, installed) if finding.name in ("import_error", "exception") else None
-    if missing is None:
+    if finding.name not in ("import_error", "exception"):
         return finding
-    kind, name = missing
-    releases = released_in(name) if kind == "release" else ""
-    layer, remedy = _REMEDIES["known release" if releases else kind]
-    remedy = remedy.format(name=name, package=name.partition(".")[0], releases=releases)
-    return replace(finding, layer=layer, remedy=remedy)
+    kind, words = _in_another_release(finding.cause) or _missing(finding.cause, installed)
+    if not kind:
+        return finding
+    layer, remedy = _REMEDIES[kind]
+    return replace(finding, layer=layer, remedy=remedy.format(**words))
 
 
-def _missing(cause: str, installed: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return what kind of thing is missing, and its name."""
+def _in_another_release(cause: str) -> tuple[str, dict[str, str]] | None:
+    """Return how NVFlare's releases differ in what is missing, and which have it; None if they do not."""
+    if called := _ARGUMENT.search(cause):
+        name, argument = called["path"] or called["name"] or "", called["argument"]
+    elif named := _NAME.search(cause) or _ATTRIBUTE.search(cause):
+        name, argument = f"{named['module']}.{named['name']}", ""
+    else:
+        module = _MODULE.search(cause)
+        name, argument = (module["name"] if module else ""), ""
+    found = span(name, argument) if argument or name.startswith("nvflare.") else None
+    if found is None:
+        return None
+    kind = "brought" if not found.until else "taken" if not found.now else "renamed" if argument else "moved"
+    home, _, own = found.now.rpartition(".")
+    shown = f"{argument} of {name}" if argument else name
+    return kind, {"name": shown, "argument": argument, "home": home, "own": own, **found._asdict()}
+
+
+def _missing(cause: str, installed: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Return what kind of thing is missing, and its name; an empty kind if nothing is."""
+    kind = name = ""
     if named := _NAME.search(cause) or _ATTRIBUTE.search(cause):
         parts = named.groupdict()
         path, module = parts.get("path"), named["module"]
         own = "-packages/" not in path if path else _OWN.fullmatch(module.partition(".")[0])
         kind = "circle" if parts.get("half") else "own" if own else "release"
-        return kind, module if own else f"{module}.{named['name']}"
-    if match := _MODULE.search(cause):
+        name = module if own else f"{module}.{named['name']}"
+    elif match := _MODULE.search(cause):
         top = match["name"].partition(".")[0]
-        if match["hidden"]:
-            return "hidden", top
-        return _kind(match["name"], top, installed), match["name"]
-    return None
+        kind = "hidden" if match["hidden"] else _kind(match["name"], top, installed)
+        name = top if match["hidden"] else match["name"]
+    return kind, {"name": name, "package": name.partition(".")[0]}
 
 
 def _kind(name: str, top: str, installed: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ import msgspec
 
 from rekindle.records import Finding, RunSpec, decodable, decode
 
-from . import versions
+from .catalogue import apply
 
 
 class KnownIssue(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -29,7 +29,7 @@ class KnownIssue(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_field
         return (
             self.job in (None, spec.job.name, spec.job.code)
             and all(spec.job.arguments.get(name) in values for name, values in self.arguments.items())
-            and versions.apply(self.versions, spec.versions) is True
+            and apply(self.versions, spec.versions) is True
         )
 
     def explains(self, findings: tuple[Finding, ...]) -> bool:

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Removes what those who collect logs put before every line: a rank, a container, a host, a time."""
 
-import json
 import re
 from collections import Counter
 from contextlib import suppress
+from typing import Any
+
+import msgspec
 
 from .shapes import shapes
 
@@ -19,6 +21,13 @@ _NAME = re.compile(r".*[\d\]:>|-]")
 _LEVEL = re.compile(r"(?i)err|warn|fatal|crit|info|debug|fail|note|epoch|step|round|iter")
 _OWN = re.compile(r"Attaching to |\S{1,64} exited with code \d|time=\"")
 """Lines of the collector's own."""
+_KEYS = (
+    ("log", "message", "msg", "event"),
+    ("level", "severity", "levelname", "lvl"),
+    ("error", "err"),
+    ("exc_info", "exception", "traceback", "stack_trace", "stacktrace", "stack"),
+)
+"""How loggers of Docker, Python, Go and Java call a message, its level, its error, and a stack."""
 _HOST = re.compile(r"([\w.-]{1,64}): ")
 
 
@@ -65,14 +74,27 @@ def _word(lines: list[str], named: bool) -> str:
     return word if _NAME.fullmatch(word) or (named and word.islower()) else ""
 
 
-def from_json(text: str) -> str:
-    """Return what a container printed, of a log that Docker keeps as JSON; another text as it is."""
-    if not text.startswith("{") or '"log":' not in text.partition("\n")[0]:
-        return text
-    return "\n".join(map(_message, text.split("\n")))
+def from_json(text: str) -> list[tuple[int, str]]:
+    """Return the lines of a log that has a record of JSON in each line, each with the record's place.
+
+    A line has what was logged, behind its level. Of another log it is nothing.
+    """
+    lines = text.split("\n")
+    if not lines[0].startswith("{") or _logged(lines[0]) is None:
+        return []
+    records = ((at, _logged(line) or line) for at, line in enumerate(lines))
+    return [(at, line) for at, record in records for line in record.rstrip("\n").split("\n")]
 
 
-def _message(line: str) -> str:
-    with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return " ".join(json.loads(line)["log"].rstrip("\n").split("\n"))
-    return line
+def _logged(line: str) -> str | None:
+    """Return what a record of JSON says; None of what is none."""
+    with suppress(msgspec.DecodeError, RecursionError):
+        record = msgspec.json.decode(line, type=dict[str, Any])
+        message, level, error, raised = (
+            next((record[key] for key in keys if isinstance(record.get(key), str)), "") for keys in _KEYS
+        )
+        if message:
+            said = f"{level.upper()}: {message}" if level else message
+            said += f": {error}" if error else ""
+            return f"{said}\n{raised}" if raised else said
+    return None

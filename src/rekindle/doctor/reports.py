@@ -5,21 +5,20 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from rekindle.flare.log import WENT_ON, logged
 from rekindle.records import Finding, Layer
 
 from . import exceptions
 from .ansible_results import failed_task, plain, rest, settled_hosts
 from .catalogue import Rank
-from .scan import SHORT, Found, around, known, one_line, search
-from .shapes import finder, needles, shape
+from .excerpts import needles
+from .scan import SHORT, Found, around, found_in, known, one_line, search
+from .shapes import finder, shape
 from .streams import TRAINER, stream
 from .subjects import Subject, subject
-from .texts import Text, ends
+from .texts import Text
 
-_MATTERS = finder(needles("lines"))
+_MATTERS = finder(word for kind in needles().values() for word in kind.any)
 """A line that may matter has one of these, in lower case."""
 _CUT, _QUOTED, _NEAR, _BEFORE = 4000, 200, 3, 200
 _LEVEL, _INFORMS, _BENIGN, _PROGRESS, _LASTS, _FAILS, _CONTEXT = map(
@@ -79,7 +78,7 @@ def reports(text: Text, installed: Mapping[str, str], failed: bool | None) -> li
     inside = {line for one in found if not one.generic for line in range(one.first, one.through + 1)}
     for chain in chains:
         inside.update(range(text.line(chain[0].start), text.line(chain[-1].end) + 1))
-    raised = {text.content(one.finding.line or 1).strip() for one in found if one.finding.name == "exception"}
+    raised = {text.content(one.at).strip() for one in found if one.finding.name == "exception"}
     seen = list(_lines(text))
     settled = settled_hosts(text)
     for index, line in enumerate(seen):
@@ -90,13 +89,7 @@ def reports(text: Text, installed: Mapping[str, str], failed: bool | None) -> li
         found = (
             [one._replace(settled=True) for one in found] if failed is False else _settled(text, found, seen)
         )
-    return sorted((_placed(one, text) for one in found), key=lambda one: one.first)
-
-
-def _placed(found: Found, text: Text) -> Found:
-    """Return what was found in a part of a file, with its lines in that file."""
-    line = text.place(found.finding.line or 1)
-    return found._replace(finding=replace(found.finding, line=line))
+    return sorted(found, key=lambda one: one.first)
 
 
 def _without_followers(text: Text, found: list[Found]) -> Iterator[Found]:
@@ -156,12 +149,11 @@ def _exceptions(text: Text, chains: list[tuple[exceptions.Raised, ...]]) -> Iter
             layer=layer,
             remedy=ours.row.remedy if ours else f"Correct what raises at {root.place}.",
             confidence="likely",
-            file=text.file,
-            line=text.line(root.at),
         )
         rank: Rank = "symptom" if about and about.row.rank in ("symptom", "echo") else "cause"
-        first, through = text.line(chain[0].start), text.line(last.end)
-        yield Found(finding, rank, text.time(through), text.nearness, first, through, through)
+        end = text.line(last.end)
+        found = found_in(text, text.line(root.at), rank, finding)
+        yield found._replace(first=text.line(chain[0].start), through=end, last=end)
 
 
 def _is_known(exception: str) -> bool:
@@ -201,20 +193,8 @@ def _single(text: Text, line: Line, settled: set[str], following: list[Line]) ->
         layer=layer,
         remedy=_RAISES if raised else about.row.remedy if about and layer else _READ,
         confidence="likely" if rank == "cause" and (strong or raised) else "possible",
-        file=text.file,
-        line=line.number,
     )
-    time = text.time(line.number)
-    yield Found(
-        finding,
-        rank,
-        time,
-        text.nearness,
-        line.number,
-        line.through,
-        line.number,
-        weak=not strong,
-    )
+    yield found_in(text, line.number, rank, finding)._replace(through=line.through, weak=not strong)
 
 
 def _kind(line: Line, about: Subject | None) -> tuple[Layer | None, Rank]:
@@ -228,21 +208,17 @@ def _kind(line: Line, about: Subject | None) -> tuple[Layer | None, Rank]:
 
 
 def _lines(text: Text) -> Iterator[Line]:
-    """Yield the lines of ``text`` that may matter, in order; of very many those of both ends.
+    """Yield the lines of ``text`` that may matter, in order.
 
     What only goes on with a message is joined to it; a bar that was shown before is no progress.
     """
-    seen = text.content if len(text.body) == len(text.raw) else text.raw_line
-
-    def wanted(number: int) -> bool:
-        return bool(_MATTERS.search(seen(number)[:_CUT].lower()) and text.content(number).strip())
-
     last: Line | None = None
     through = 0
     bars: set[str] = set()
     of_nvflare = logged(text.raw)
-    for number in ends(text.looked_at, wanted):
-        if last and number <= last.through:
+    for number, (content, raw) in enumerate(zip(text.lines, text.raw_lines, strict=True), 1):
+        matters = _MATTERS.search(raw[:_CUT].lower()) and content.strip()
+        if not matters or (last and number <= last.through):
             continue
         line = _line(text, number, of_nvflare)
         goes_on = _GOES_ON.match(line.text)

@@ -14,8 +14,7 @@ from rekindle.host import folders
 from rekindle.records import Finding
 from rekindle.records.stacks import stacks_in
 
-from .catalogue import Rank
-from .scan import Found, one_line
+from .scan import Found, found_in, one_line
 from .streams import TRAINER, stream
 from .texts import Text, seconds
 
@@ -77,11 +76,8 @@ def silent(logs: list[Text]) -> Iterator[Found]:
             layer="host" if over else "job",
             remedy=_DIED if over else _OWES,
             confidence="likely" if over else "possible",
-            file=log.file,
-            line=line,
         )
-        rank: Rank = "symptom" if over else "guess"
-        yield Found(finding, rank, log.ends, log.nearness, line, line, line, sure=True)
+        yield found_in(log, line, "symptom" if over else "guess", finding)._replace(sure=True)
 
 
 def with_last_words(one: Found, log: Text) -> Found:
@@ -115,10 +111,8 @@ def ended_scripts(logs: list[Text]) -> Found | None:
             remedy="Let the script go on, with a result for each task, until flare.is_running() is false: it "
             "returned early, called sys.exit, or raised what it printed to job.log alone.",
             confidence="certain",
-            file=log.file,
-            line=log.line(next(iter(waiting))),
         )
-        return Found(finding, "symptom", "", log.nearness, 1, 1, 1, sure=True)
+        return found_in(log, log.line(next(iter(waiting))), "symptom", finding)._replace(sure=True)
     return None
 
 
@@ -142,7 +136,5 @@ def overwritten(logs: list[Text]) -> Found | None:
         layer="job",
         remedy="Give each run a workspace or a name of its own.",
         confidence="likely",
-        file=server.file,
-        line=1,
     )
-    return Found(finding, "cause", "", server.nearness, 1, 1, 1, sure=True)
+    return found_in(server, 1, "cause", finding)._replace(time="", sure=True)

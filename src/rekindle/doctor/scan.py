@@ -6,13 +6,13 @@ from collections import deque
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from rekindle.records import Confidence, Finding
 
-from . import versions
-from .catalogue import Entry, Rank, catalogue
+from .catalogue import Entry, Rank, apply, catalogue
 from .shapes import shape
 from .texts import Text
-from .windows import windows
 
 _RANKS: tuple[Rank, ...] = ("cause", "symptom", "guess", "echo")
 _LESS: dict[Confidence, Confidence] = {"certain": "likely", "likely": "possible", "possible": "possible"}
@@ -31,9 +31,11 @@ class Found(NamedTuple):
     rank: Rank
     time: str
     nearness: int
+    at: int
+    """The line that shows it."""
     first: int
     through: int
-    """The last line that it is about."""
+    """The first and the last line that it is about."""
     last: int
     """The last line that it could as well be about."""
     generic: bool = False
@@ -60,53 +62,39 @@ class Found(NamedTuple):
         )
 
 
+def found_in(text: Text, at: int, rank: Rank, finding: Finding) -> Found:
+    """Return what a line of a text shows, which it is about alone."""
+    finding = replace(finding, file=text.file, line=text.place(at))
+    return Found(finding, rank, text.time(at), text.nearness, at, at, at, at)
+
+
 def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
     """Return the first place of each entry in ``text``; ``installed`` are versions by package."""
     by_place: dict[tuple[int, Rank], Found] = {}
-    parts = windows(text)
     for entry in catalogue():
-        applies = versions.apply(entry.versions, installed)
-        match = None if applies is False else _first(entry, text, parts)
-        if match is None:
+        applies = apply(entry.versions, installed)
+        matches = iter(()) if applies is False else entry.expression.finditer(text.body)
+        match = next(matches, None)
+        if match is None or entry.refuted(text.body[: match.start()]):
             continue
-        line = text.line(match.end() if match.group().startswith("\n") else match.start())
-        sure = entry.confidence if applies else _LESS[entry.confidence]
+        last = deque([match, *matches], 1)[0]
         finding = Finding(
             name=entry.name,
             cause=one_line(_quoting(entry, match)),
             layer=entry.layer,
             remedy=entry.remedy,
             confirm=entry.command(match),
-            confidence=sure,
-            file=text.file,
-            line=line,
+            confidence=entry.confidence if applies else _LESS[entry.confidence],
         )
-        through = text.line(match.end())
-        last = text.line(_last(entry, text, parts).end())
-        found = Found(
-            finding,
-            entry.rank,
-            text.time(line),
-            text.nearness,
-            line,
-            through,
-            last,
-            entry.generic,
+        at = text.line(match.end() if match.group().startswith("\n") else match.start())
+        found = found_in(text, at, entry.rank, finding)._replace(
+            through=text.line(match.end()),
+            last=text.line(last.end()),
+            generic=entry.generic,
             sure=not entry.generic,
         )
-        by_place.setdefault((through, entry.rank), found)
+        by_place.setdefault((found.through, entry.rank), found)
     return list(by_place.values())
-
-
-def _first(entry: Entry, text: Text, parts: tuple[tuple[int, int], ...]) -> re.Match[str] | None:
-    matches = (entry.expression.search(text.body, start, end) for start, end in parts)
-    match = next(filter(None, matches), None)
-    return None if match is None or entry.refuted(text.body[: match.start()]) else match
-
-
-def _last(entry: Entry, text: Text, parts: tuple[tuple[int, int], ...]) -> re.Match[str]:
-    matches = (match for start, end in parts for match in entry.expression.finditer(text.body, start, end))
-    return deque(matches, 1)[0]
 
 
 def _quoting(entry: Entry, match: re.Match[str]) -> str:

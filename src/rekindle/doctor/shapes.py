@@ -20,7 +20,6 @@ class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _ALL = decodable(dict[str, Shape])
-_NEEDLES = decodable(dict[str, tuple[str, ...]])
 
 
 @cache
@@ -52,8 +51,3 @@ def _tree(words: Iterable[str]) -> str:
         return ""
     branches = [re.escape(letter) + _tree(rest) for letter, rest in sorted(rests.items())]
     return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
-
-
-def needles(name: str) -> tuple[str, ...]:
-    """Return words in lower case, one of which is in every line that is to be looked at."""
-    return decode(files(__package__).joinpath("needles.json").read_bytes(), _NEEDLES)[name]

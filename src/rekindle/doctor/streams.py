@@ -9,7 +9,7 @@ from rekindle.flare.log import TRAINERS
 
 from .prefixes import hosts
 from .shapes import shape
-from .texts import SMALL, Text
+from .texts import Text
 
 _RANK = shape("rank")
 _ALARMS = re.compile(r"(?i)error|traceback|fail|fatal|killed|exception")
@@ -27,7 +27,7 @@ def stream(line: str) -> str:
 
 def by_rank(text: Text) -> list[Text]:
     """Return a text; of one that several ranks wrote into the part of each of the first."""
-    printed = text.raw.split("\n") if len(text.raw) <= SMALL else []
+    printed = text.raw_lines
     by = hosts(printed)
     if not by:
         by = ["" if of == TRAINER else of for of in map(stream, printed)]
@@ -38,8 +38,9 @@ def by_rank(text: Text) -> list[Text]:
     ranks = sorted(ranks, key=lambda rank: (rank not in alarming, rank))[:_RANKS]
     if len(ranks) < 2:
         return [text]
-    kept = [[number for number, of in enumerate(by) if of in ("", rank)] for rank in ranks]
-    return [Text(text.file, "\n".join(printed[at] for at in numbers), tuple(numbers)) for numbers in kept]
+    kept = [[at for at, of in enumerate(by) if of in ("", rank)] for rank in ranks]
+    rows = text.rows or range(len(printed))
+    return [Text(text.file, "\n".join(printed[n] for n in at), tuple(rows[n] for n in at)) for at in kept]
 
 
 def process(file: str, line: str) -> str:

@@ -7,13 +7,11 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-import msgspec
 from msgspec.structs import replace
 
 from rekindle.records import Layer, decodable, decode
 
-from .catalogue import Rank
-from .codes import code
+from .codes import Row, code
 from .shapes import shape
 
 _PATH = re.compile(
@@ -38,37 +36,12 @@ _CLOSING = " .)'\"0123456789"
 _SHORT, _LONG = 5, 12
 
 
-class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Messages of one subject, as ``subjects.json`` has them."""
-
-    layer: Layer
-    rank: Rank
-    meaning: str
-    """What goes wrong, in a few words; empty where the message itself is all that is known."""
-    remedy: str
-    words: tuple[str, ...]
-    """In lower case; ``*`` is anything between."""
-    weak: bool = False
-    """Whether any other cause's words say more."""
-    decides: bool = False
-    """Whether they name a policy, a limit or a refusal: before codes and other words."""
-
-
 class Subject(NamedTuple):
     """What a message is about, and where in it that stands."""
 
     row: Row
     start: int
     length: int
-    vague: bool = False
-    """Whether its only words are a symptom's, or a single one, which may be a mere name."""
-    agrees: bool = False
-    """Whether the message has another subject of its layer."""
-
-    @property
-    def short(self) -> bool:
-        """Whether its words are few letters, as many a message has them."""
-        return 0 < self.length < _LONG
 
 
 _ALL = decodable(tuple[Row, ...])
@@ -119,15 +92,21 @@ def subject(message: str) -> Subject | None:
         least = first.length + 1 if first in vague or first.length < _LONG else 2 * first.length
         echo = next((one for one in found if one.row.rank == "echo" and one.length >= least), None)
         row = replace(first.row, rank="echo", meaning="") if echo else first.row
-        first = first._replace(row=row, vague=first in vague)
-    coded = _coded(message)
+        first = first._replace(row=row)
+    known = code(message)
+    coded = Subject(*known, 0) if known else None
     if policy := next((one for one in found if one.row.decides), None):
         first = policy
     elif coded and (coded.row.rank == "cause" or first is None or first.row.rank != "cause"):
         first = coded
     first = first or next((one for one in found if one.start), None) or next(iter(found), None)
-    first = first and _placed(first, message)
-    return first and first._replace(agrees=sum(one.row.layer == first.row.layer for one in found) > 1)
+    return first and _placed(first, message)
+
+
+def layer_of(message: str) -> Layer:
+    """Return the layer of a failure that somebody states: by a cause's words in it, else the job's."""
+    about = subject(message)
+    return about.row.layer if about and about.row.rank == "cause" and not about.row.weak else "job"
 
 
 def _placed(about: Subject, message: str) -> Subject:
@@ -150,14 +129,6 @@ def _outer(found: Iterable[Subject]) -> list[Subject]:
         if not any(other.start <= one.start and end <= other.start + other.length for other in kept):
             kept.append(one)
     return kept
-
-
-def _coded(message: str) -> Subject | None:
-    known = code(message)
-    if known is None:
-        return None
-    row = Row(known[0].layer, known[0].rank, known[0].meaning, known[0].remedy, ())
-    return Subject(row, known[1], 0)
 
 
 def _found(text: str) -> Iterator[Subject]:

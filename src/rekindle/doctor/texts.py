@@ -4,13 +4,12 @@
 import os
 import re
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from itertools import accumulate, islice
+from itertools import accumulate
 from pathlib import Path
 from typing import BinaryIO
 
@@ -35,21 +34,15 @@ _PREFIX, _MORE = (
     re.compile(rf"\n(?=[(\[\dCDEIVW]){before}{OF_TORCH}")
     for before in (rf"(?:{PREFIX})?", rf"(?:{_RAY})?(?:{PREFIX}|{_VLLM})?")
 )
-_NUMBERS = b"0123456789abcdefABCDEF"
 _WRITTEN_OVER = re.compile(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
-_LONGEST = 1 << 14
-SMALL, _ALIKE = 1 << 18, 20
-"""Characters of a text of which every line is looked at; of a larger one, lines of a kind at each end."""
-_MOST = 500
-"""Lines of each end of a text that are read, of those that may matter."""
-_BAR = re.compile(r"^[^\n]{0,400}?\d(?:it/s|s/it)(?:, [^\]\n]{0,200})?\](?=\S)")
+_LONG = re.compile(r"\n([^\n]{8192})[^\n]*([^\n]{8192})")
+"""A line of which both ends are kept."""
+_BAR = re.compile(r"\n[^\n]{0,400}?\d(?:it/s|s/it)(?:, [^\]\n]{0,200})?\](?=\S)")
 """A progress bar in whose line something else was printed."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,16}m")
 _TIME = re.compile(
     r"^\[?(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)[,.](\d{3})(?:\d{3}([+-]\d\d:\d\d))?", re.MULTILINE
 )
-_BACK = (1 << 12, 1 << 22)
-"""Characters before a line's end in which its time is sought, one after the other."""
 
 
 @dataclass(frozen=True)
@@ -72,73 +65,57 @@ class Text:
         return prefix.sub("\n", f"\n{without_prefix(self.raw)}")[1:]
 
     @cached_property
-    def _line_starts(self) -> list[int]:
-        return _starts(self.body)
+    def lines(self) -> list[str]:
+        """Lines of the body."""
+        return self.body.split("\n")
 
     @cached_property
-    def looked_at(self) -> tuple[int, ...]:
-        """Numbers of the lines that are looked at.
-
-        Of many that differ in numbers alone, decimal or hexadecimal, those are the first and the last.
-        """
-        if len(self.body) <= SMALL:
-            return tuple(range(1, len(self._line_starts) + 1))
-        alike = self.body.encode("utf-8", "replace").translate(None, _NUMBERS).split(b"\n")
-        many = {kind for kind, count in Counter(alike).items() if count > 2 * _ALIKE}
-        numbers = {number for number, kind in enumerate(alike, 1) if kind not in many}
-        numbers.update(_first(enumerate(alike, 1), many))
-        numbers.update(_first(zip(range(len(alike), 0, -1), reversed(alike), strict=True), many))
-        return tuple(sorted(numbers))
-
-    @property
-    def count(self) -> int:
-        """How many lines it has."""
-        return len(self._line_starts)
-
-    def content(self, number: int) -> str:
-        """Return a line of the body, by its number."""
-        return _line(self.body, self._line_starts, number)
-
-    def start(self, number: int) -> int:
-        """Return where a line of the body begins."""
-        return self._line_starts[min(number, len(self._line_starts)) - 1]
+    def raw_lines(self) -> list[str]:
+        """Lines with their prefixes."""
+        return self.raw.split("\n")
 
     @cached_property
-    def _raw_starts(self) -> list[int]:
-        return _starts(self.raw) if len(self.raw) != len(self.body) else self._line_starts
-
-    def raw_line(self, number: int) -> str:
-        """Return a line, by its number, with its prefixes."""
-        return _line(self.raw, self._raw_starts, number)
+    def _starts(self) -> list[int]:
+        return list(accumulate((len(line) + 1 for line in self.lines), initial=0))
 
     def line(self, position: int) -> int:
         """Return the number of the line at ``position`` of the body."""
-        return bisect_right(self._line_starts, position)
+        return bisect_right(self._starts, position, hi=len(self.lines))
 
-    def time(self, line: int) -> str:
-        """Return the host's local time of a line, or of the last one not far before it that has one.
+    def start(self, number: int) -> int:
+        """Return where a line of the body begins."""
+        return self._starts[number - 1]
+
+    def content(self, number: int) -> str:
+        """Return a line of the body, by its number."""
+        return self.lines[number - 1]
+
+    def raw_line(self, number: int) -> str:
+        """Return a line, by its number, with its prefixes."""
+        return self.raw_lines[number - 1]
+
+    @cached_property
+    def _times(self) -> list[str]:
+        times = (_timestamp(_TIME.match(line)) for line in self.raw_lines)
+        return list(accumulate(times, _later))
+
+    def time(self, number: int) -> str:
+        """Return the host's local time of a line, or of the last one before it that has one.
 
         The ladder's files are later than all of the run's.
         """
-        if self.file.startswith(f"{folders.LADDER}/"):
-            return _LAST
-        starts = self._raw_starts
-        end = starts[line] if line < len(starts) else len(self.raw)
-        for back in _BACK if self.begins else ():
-            if times := _TIME.findall(self.raw, max(0, end - back), end):
-                return _timestamp(*times[-1])
-        return ""
+        return _LAST if self.file.startswith(f"{folders.LADDER}/") else self._times[number - 1]
 
     @cached_property
     def begins(self) -> str:
         """Time of the first line that has one, or nothing."""
-        match = _TIME.search(self.raw)
-        return _timestamp(*match.groups()) if match else ""
+        return _timestamp(_TIME.search(self.raw))
 
     @cached_property
     def ends(self) -> str:
         """Time of the last line that has one, or nothing."""
-        return self.time(len(self._raw_starts)) if self.begins else ""
+        stamps = map(_TIME.match, reversed(self.raw_lines))
+        return _timestamp(next(filter(None, stamps), None))
 
     @cached_property
     def nearness(self) -> int:
@@ -150,35 +127,6 @@ class Text:
         return 0 if of_site or any(part.startswith("site") for part in path.parts) else 2
 
 
-def ends(numbers: tuple[int, ...], wanted: Callable[[int], bool]) -> list[int]:
-    """Return the lines that are wanted, by their numbers; of very many those of both ends."""
-    first = list(islice(filter(wanted, numbers), _MOST))
-    last = islice(filter(wanted, reversed(numbers)), _MOST if len(first) == _MOST else 0)
-    return sorted({*first, *last})
-
-
-def _starts(text: str) -> list[int]:
-    lengths = map(len, text.split("\n"))
-    return list(accumulate(map((1).__add__, lengths), initial=0))[:-1]
-
-
-def _line(text: str, starts: list[int], number: int) -> str:
-    return text[starts[number - 1] : starts[number] - 1 if number < len(starts) else None]
-
-
-def _first(lines: Iterable[tuple[int, bytes]], kinds: set[bytes]) -> Iterator[int]:
-    """Yield the numbers of the first lines of each of the kinds."""
-    left = dict.fromkeys(kinds, _ALIKE)
-    for number, kind in lines:
-        if not left:
-            break
-        if kind in left:
-            yield number
-            left[kind] -= 1
-            if not left[kind]:
-                del left[kind]
-
-
 def text(file: str, content: bytes) -> Text:
     """Return the text of any bytes, without zeros, as holes in a file have.
 
@@ -187,24 +135,14 @@ def text(file: str, content: bytes) -> Text:
     decoded = content.replace(b"\0", b"").decode("utf-8", "replace")
     if "\r" in decoded:
         decoded = _WRITTEN_OVER.sub("", decoded.replace("\r\n", "\n"))
-    if "/s]" in decoded or "/it]" in decoded or _has_long_line(decoded):
-        decoded = "\n".join(map(_shown, decoded.split("\n")))
-    return Text(file, _COLOUR.sub("", from_json(decoded)))
-
-
-def _has_long_line(text: str) -> bool:
-    at = 0
-    while len(text) - at > _LONGEST:
-        at = text.rfind("\n", at, at + _LONGEST + 1) + 1
-        if not at:
-            return True
-    return False
-
-
-def _shown(line: str) -> str:
-    if "/s]" in line or "/it]" in line:
-        line = _BAR.sub("", line)
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
+    if "/s]" in decoded or "/it]" in decoded:
+        decoded = _BAR.sub("\n", f"\n{decoded}")[1:]
+    decoded = _LONG.sub(r"\n\1 … \2", f"\n{decoded}")[1:]
+    plain = _COLOUR.sub("", decoded)
+    if records := from_json(plain):
+        rows, lines = zip(*records, strict=True)
+        return Text(file, _COLOUR.sub("", "\n".join(lines)), rows)
+    return Text(file, plain)
 
 
 def read(path: Path, file: str) -> Text:
@@ -278,8 +216,12 @@ def seconds(start: str, end: str) -> float | None:
     return None
 
 
-def _timestamp(day: str, second: str, millisecond: str, _zone: str) -> str:
-    return f"{day} {second}.{millisecond}"
+def _timestamp(stamp: re.Match[str] | None) -> str:
+    return f"{stamp[1]} {stamp[2]}.{stamp[3]}" if stamp else ""
+
+
+def _later(last: str, time: str) -> str:
+    return time or last
 
 
 def _moment(text: str) -> datetime | None:

@@ -16,10 +16,9 @@ def timeline(logs: Iterable[tuple[Text, list[Found]]]) -> tuple[Moment, ...]:
     """Return at most eight errors: the first of each process, then its second, and so on."""
     by_process: dict[str, list[tuple[str, str, int, Text]]] = {}
     for log, found in logs:
-        for number in dict.fromkeys(one.finding.line or 1 for one in found):
-            here = log.rows.index(number - 1) + 1 if log.rows else number
-            by = process(log.file, log.raw_line(here))
-            by_process.setdefault(by, []).append((log.time(here), by, here, log))
+        for at in dict.fromkeys(one.at for one in found):
+            by = process(log.file, log.raw_line(at))
+            by_process.setdefault(by, []).append((log.time(at), by, at, log))
     ranked = sorted(
         ((place, one) for errors in by_process.values() for place, one in enumerate(errors)),
         key=lambda pair: (pair[0], pair[1][0]),
@@ -28,17 +27,12 @@ def timeline(logs: Iterable[tuple[Text, list[Found]]]) -> tuple[Moment, ...]:
     return tuple(_moment(*one) for one in chosen)
 
 
-def _moment(time: str, by: str, here: int, log: Text) -> Moment:
-    said = log.content(here).strip() or log.raw_line(here)
-    lines = log.raw.rstrip().count("\n") + 1 - here
-    after = f"the log goes on for {lines} lines" if lines else "the log ends"
-    if lines and (elapsed := seconds(time, log.ends)):
+def _moment(time: str, by: str, at: int, log: Text) -> Moment:
+    said = log.content(at).strip() or log.raw_line(at)
+    line, last = log.place(at), log.place(log.raw.rstrip().count("\n") + 1)
+    after = f"the log goes on for {last - line} lines" if last > line else "the log ends"
+    if last > line and (elapsed := seconds(time, log.ends)):
         after = f"the log goes on for {elapsed:.0f} s"
     return Moment(
-        time=time,
-        process=by,
-        message=one_line(said, _SHOWN),
-        after=after,
-        file=log.file,
-        line=log.place(here),
+        time=time, process=by, message=one_line(said, _SHOWN), after=after, file=log.file, line=line
     )

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from rekindle.doctor import diagnose_run
 from rekindle.doctor.known_issues import KnownIssue, known_issue
+from rekindle.doctor.subjects import layer_of
 from rekindle.flare.tasks import Task
 from rekindle.flare.workspace import locate
 from rekindle.host import folders
@@ -17,6 +18,7 @@ from rekindle.records import (
     Diagnosis,
     Ended,
     Finding,
+    Layer,
     RecordError,
     RunSpec,
     VerdictKind,
@@ -94,7 +96,7 @@ def _judged(run_dir: Path, spec: RunSpec | None) -> tuple[VerdictRecord, Diagnos
         cause=" ".join(filter(None, cause)) or None,
         remedy=root.remedy if root else _remedy(run, verdict, shown),
         rungs=run.rungs,
-        layer=root.layer if root else None,
+        layer=root.layer if root else _layer(run, verdict, seen),
         findings=findings,
         known_issue=known.name if known else None,
         evidence=evidence,
@@ -110,6 +112,14 @@ def _judged(run_dir: Path, spec: RunSpec | None) -> tuple[VerdictRecord, Diagnos
         host_memory_mib=summary.host_memory_mib(run),
     )
     return record, found, root
+
+
+def _layer(run: Run, verdict: VerdictKind, cause: str | None) -> Layer | None:
+    """Return the layer of a failure that the judge itself states; None of what was ended from outside."""
+    interrupted = run.ended is not None and run.ended.reason == "interrupted"
+    if cause is None or interrupted or verdict not in ("FAIL", "HUNG"):
+        return None
+    return "host" if run.kind == "acceptance" else layer_of(cause)
 
 
 def _duration_s(run: Run) -> float | None:

@@ -53,6 +53,16 @@ def test_help_has_examples_and_statuses(call, name):
     assert not {"╭", "│"} & {*out}
 
 
+@pytest.mark.parametrize("arguments", [["--version"], ["diagnose"], ["verify", "."], ["diff", ".", "."]])
+def test_a_call_does_not_wait_for_pydantic(arguments):
+    script = "import sys; from rekindle import cli; cli.main(); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments], input="", capture_output=True, text=True, check=True
+    )
+    assert "typer.main" in done.stderr.split()
+    assert "pydantic" not in done.stderr.split()
+
+
 def test_help_imports_no_verb(tmp_path):
     script = "import sys; from rekindle import cli; cli.main(); print(*sys.modules, file=sys.stderr)"
     done = subprocess.run(

@@ -44,6 +44,13 @@ def test_standard_input_is_a_log(diagnose, arguments):
     assert "seen: standard input:2" in out
 
 
+def test_the_end_of_a_long_standard_input_is_read(diagnose, monkeypatch):
+    monkeypatch.setattr("rekindle.doctor.texts.LIMIT", 4096)
+    status, out, _ = diagnose(stdin=b"fine\n" * 10_000 + b"ModuleNotFoundError: No module named 'tenseal'\n")
+    assert status == 1
+    assert "seen: standard input:10001" in out
+
+
 def test_a_clean_run_ends_with_status_0(diagnose, recordings):
     status, out, _ = diagnose(recordings / "runs/pt_ddp-cpu-2")
     assert (status, out[:13]) == (0, "Nothing found")

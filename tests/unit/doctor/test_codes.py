@@ -13,6 +13,10 @@ LINES = {
     "cudaErrorSystemNotReady: CUDA error 802 ": "driver",
     "terminated with: StatusCode.UNIMPLEMENTED": "environment",
     "JobState=BOOT_FAIL": "host",
+    "TERM_RUNLIMIT: job killed after reaching LSF run time limit.": "job",
+    "TERM_PREEMPT: job killed after preemption.": "host",
+    "=>> PBS: job killed: vmem 9663676416 exceeded limit 8589934592": "job",
+    "Job was held. Error from slot1@n1: Job has gone over cgroup memory limit of 4096 megabytes.": "job",
     "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.": "job",
 }
 

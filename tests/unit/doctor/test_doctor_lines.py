@@ -100,6 +100,18 @@ def test_what_others_pass_on_is_of_whom_it_is_about(line, layer):
     assert _diagnose(f"{line}\n")[0].layer == layer
 
 
+@pytest.mark.parametrize(
+    ("why", "cause"),
+    [
+        ("a@b: Permission denied (publickey).", "SSH refuses this user"),
+        ("the gate is shut", "A connection fails"),
+    ],
+)
+def test_ssh_itself_says_why_ansible_did_not_get_to_a_host(why, cause):
+    line = f'gpu-1 | UNREACHABLE! => {{"msg": "Failed to connect to the host via ssh: {why}"}}\n'
+    assert _diagnose(line)[0].cause.startswith(f"{cause}: Ansible on gpu-1")
+
+
 def test_an_entry_that_stands_again_after_progress_was_not_overcome():
     warned = "sm_120 is not compatible with the current PyTorch installation.\n"
     loaded = " 100%|####| 291/291 [00:02<00:00, 118.2it/s]\n"

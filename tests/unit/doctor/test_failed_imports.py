@@ -51,9 +51,63 @@ def test_a_package_that_is_installed_is_not_seen_by_a_wrong_python():
     assert "environment's Python" in imports.explained(finding, {"monai": "1.5"}).remedy
 
 
-def test_the_releases_that_have_a_name_are_told_where_they_are_known(monkeypatch):
-    monkeypatch.setattr(
-        imports, "released_in", lambda name: "nvflare 2.5" if name == "nvflare.x.Gone" else ""
-    )
-    known = _cause(f"ImportError: cannot import name 'Gone' from 'nvflare.x' ({INSIDE})")
-    assert known.remedy.startswith("nvflare.x.Gone is in nvflare 2.5: pin that release")
+@pytest.mark.parametrize(
+    ("line", "layer", "remedy"),
+    [
+        (
+            "ModuleNotFoundError: No module named 'nvflare.app_common.executors.launcher_executor'",
+            "environment",
+            "Take nvflare==2.8.3, the last that has nvflare.app_common.executors.launcher_executor ",
+        ),
+        (
+            "ModuleNotFoundError: No module named 'nvflare.recipe'",
+            "environment",
+            "Take nvflare>=2.7.0 (in an inventory: rekindle_nvflare): no older one has nvflare.recipe.",
+        ),
+        (
+            f"ImportError: cannot import name 'set_recipe_meta' from 'nvflare.recipe' ({INSIDE})",
+            "environment",
+            "Take nvflare>=2.9.0",
+        ),
+        (
+            "AttributeError: module 'nvflare.app_common.decomposers.common_decomposers' has no attribute "
+            "'NumpyArrayDecomposer'",
+            "job",
+            "Write from nvflare.app_common.decomposers.numpy_decomposers import NumpyArrayDecomposer: "
+            "NVFlare 2.5.0 moved",
+        ),
+        (
+            "TypeError: FedAvgRecipe.__init__() got an unexpected keyword argument 'initial_model'",
+            "job",
+            "Write model= in place of initial_model=: NVFlare 2.7.2 renamed it.",
+        ),
+        (
+            "TypeError: FedAvgRecipe.__init__() got an unexpected keyword argument 'key_metric_mode'",
+            "environment",
+            "of FedAvgRecipe.",
+        ),
+        (
+            "ValueError: Class nvflare.app_common.np.np_validator.NPValidator has parameters error. "
+            "TypeError: __init__() got an unexpected keyword argument 'validate_task_name'.",
+            "environment",
+            "Take nvflare==2.7.1, the last that has validate_task_name of "
+            "nvflare.app_common.np.np_validator.NPValidator ",
+        ),
+    ],
+)
+def test_what_another_nvflare_has_is_told_with_the_line_to_write(line, layer, remedy):
+    raised = f'Traceback (most recent call last):\n  File "/w/job.py", line 3, in <module>\n    go()\n{line}'
+    assert (_cause(raised).layer, remedy in _cause(raised).remedy) == (layer, True)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "TypeError: Client.__init__() got an unexpected keyword argument 'name'",
+        "TypeError: FedAvgRecipe.__init__() got an unexpected keyword argument 'colour'",
+        "ModuleNotFoundError: No module named 'nvflare.of_nobody'",
+    ],
+)
+def test_what_no_nvflare_has_is_laid_on_no_release(line):
+    raised = f'Traceback (most recent call last):\n  File "/w/job.py", line 3, in <module>\n    go()\n{line}'
+    assert "rekindle_nvflare" not in _cause(raised).remedy

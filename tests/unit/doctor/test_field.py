@@ -11,10 +11,10 @@ from field_logs import failures, found, healthy, outcome, root
 
 from rekindle.doctor import diagnose_run, diagnose_texts, read_logs, texts
 from rekindle.doctor.catalogue import catalogue
-from rekindle.doctor.windows import NEEDLES
+from rekindle.doctor.excerpts import needles
 
 FAILURES = failures()
-SHARES = [FAILURES[first % 8 :: 8] for first in range(10)]
+SHARES = [FAILURES[first % 8 :: 8] for first in range(11)]
 """An eighth of them for each collector, another one each time."""
 AFTER = "".join(f"heartbeat {number}\n" for number in range(10))
 PREFIXES = {
@@ -22,6 +22,7 @@ PREFIXES = {
     "docker compose": lambda line: f"worker-1  | {line}",
     "RFC 3339": lambda line: f"2026-11-21T02:00:00.123456789Z {line}",
     "Docker's JSON": lambda line: json.dumps({"stream": "stderr", "log": f"{line}\n"}),
+    "a logger's JSON": lambda line: json.dumps({"ts": 1.5, "logger": "fit", "message": line}),
     "journald": lambda line: f"Nov 21 02:00:00 gpu-7 train.sh[4411]: {line}",
     "ts": lambda line: f"[2026-11-21 02:00:00] {line}",
     "stern": lambda line: f"fl-server-0 trainer {line}",
@@ -220,6 +221,35 @@ def test_a_stream_and_a_file_beyond_the_limit_give_one_answer(tmp_path, monkeypa
     assert in_file.line == 20_001
 
 
+def test_a_traceback_in_a_record_of_json_stands_in_the_line_of_the_record():
+    raised = (
+        "Traceback (most recent call last):\n  File \"/w/fit.py\", line 7, in f\n    g()\nKeyError: 'site'"
+    )
+    records = [
+        {"level": "info", "msg": "begins"},
+        {"level": "error", "msg": "round 1 failed", "exc_info": raised},
+        {"level": "error", "msg": "cannot join", "error": "dial tcp 10.0.0.4:8002: connection refused"},
+    ]
+    log = "".join(f"{json.dumps(one)}\n" for one in records)
+    assert [(one.line, one.message) for one in found(log).timeline] == [
+        (2, "ERROR: round 1 failed"),
+        (2, "KeyError: 'site'"),
+        (3, "ERROR: cannot join: dial tcp 10.0.0.4:8002: connection refused"),
+    ]
+    assert root(log).cause == "A process raised KeyError: 'site' at fit.py:7."
+
+
+def test_lines_and_paths_of_windows_are_read():
+    lines = [
+        "2026-11-20 10:00:02,100 - SubprocessLauncher - INFO - Traceback (most recent call last):",
+        '2026-11-20 10:00:02,101 - SubprocessLauncher - INFO -   File "C:\\job\\train.py", line 12, in f',
+        "2026-11-20 10:00:02,102 - SubprocessLauncher - INFO - KeyError: 'patient'",
+    ]
+    assert root("".join(f"{line}\r\n" for line in lines)).cause == (
+        "A process raised KeyError: 'patient' at train.py:12."
+    )
+
+
 def test_every_text_of_a_folder_is_read(tmp_path):
     (tmp_path / "worker-0.txt").write_text("sbatch: error: Batch job submission failed: Invalid qos\n")
     assert [finding.layer for finding in diagnose_run(tmp_path).findings] == ["job"]
@@ -234,9 +264,7 @@ def test_in_a_large_log_that_repeats_itself_the_odd_line_is_found():
 
 
 def test_every_entry_has_a_needle_by_which_large_logs_are_searched():
-    missed = [
-        entry.name
-        for entry in catalogue()
-        if not any(needle in line for line in entry.excerpt.lower().splitlines() for needle in NEEDLES)
-    ]
-    assert missed == []
+    words = [word for kind in needles().values() for word in kind.any]
+    assert [
+        entry.name for entry in catalogue() if not any(word in entry.excerpt.lower() for word in words)
+    ] == []

@@ -64,7 +64,15 @@ def test_wheels_are_compared(monkeypatch, tmp_path):
     monkeypatch.setattr(script, "TARGET", tmp_path / "moved.json")
     monkeypatch.setattr("sys.argv", ["", str(tmp_path)])
     script.main()
-    assert json.loads((tmp_path / "moved.json").read_text())["gone"] == {
+    table = json.loads((tmp_path / "moved.json").read_text())
+    assert table["releases"] == ["2.9.0", "2.10.0", "2.11.0"]
+    assert table["came"] == {
+        "nvflare.recipe.a.Kept(initial_ckpt)": "2.10.0",
+        "nvflare.recipe.a.Kept(model)": "2.10.0",
+        "nvflare.recipe.c": "2.10.0",
+        "nvflare.recipe.d": "2.11.0",
+    }
+    assert table["gone"] == {
         "nvflare.recipe.Lent": ["2.10.0", ""],
         "nvflare.recipe.a.Ends": ["2.10.0", ""],
         "nvflare.recipe.a.Kept(initial_model)": ["2.10.0", "model"],

@@ -28,7 +28,7 @@ def test_echoes_alone_leave_the_judge_its_own_sentence(clean_run):
     _fail(clean_run, "shareable data is not a valid DXO.")
     verdict = judge(clean_run)
     assert verdict.cause.startswith("job.py ended with status 1")
-    assert verdict.layer is None
+    assert verdict.layer == "job"
     assert [finding.echo for finding in verdict.findings] == [True]
     assert "evidence" in verdict.remedy
 
