@@ -17,6 +17,7 @@ LINES = {
     "TERM_PREEMPT: job killed after preemption.": "host",
     "=>> PBS: job killed: vmem 9663676416 exceeded limit 8589934592": "job",
     "Job was held. Error from slot1@n1: Job has gone over cgroup memory limit of 4096 megabytes.": "job",
+    "3600.1s: job.exception type=timeout severity=0 resource allocation expired": "job",
     "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.": "job",
 }
 

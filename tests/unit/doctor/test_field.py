@@ -14,12 +14,13 @@ from rekindle.doctor.catalogue import catalogue
 from rekindle.doctor.excerpts import needles
 
 FAILURES = failures()
-SHARES = [FAILURES[first % 8 :: 8] for first in range(11)]
+SHARES = [FAILURES[first % 8 :: 8] for first in range(12)]
 """An eighth of them for each collector, another one each time."""
 AFTER = "".join(f"heartbeat {number}\n" for number in range(10))
 PREFIXES = {
     "srun": lambda line: f"0: {line}",
     "docker compose": lambda line: f"worker-1  | {line}",
+    "Horovod": lambda line: f"[0]<stderr>:{line}",
     "RFC 3339": lambda line: f"2026-11-21T02:00:00.123456789Z {line}",
     "Docker's JSON": lambda line: json.dumps({"stream": "stderr", "log": f"{line}\n"}),
     "a logger's JSON": lambda line: json.dumps({"ts": 1.5, "logger": "fit", "message": line}),
@@ -33,6 +34,7 @@ PREFIXES = {
 PAIRS = {
     "srun": ("0: ", "1: "),
     "torchrun": ("[rank1]: ", "[rank0]: "),
+    "Horovod": ("[1]<stderr>:", "[0]<stdout>:"),
     "docker compose": ("worker-1  | ", "worker-2  | "),
     "Ray": ("(Worker pid=1) ", "(Worker pid=2) "),
     "pdsh": ("gpu-7: ", "gpu-8: "),

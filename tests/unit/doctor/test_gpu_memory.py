@@ -45,7 +45,7 @@ def test_torch_names_the_other_process_and_without_its_message_nobody_is_blamed(
 def test_samples_name_the_other_site(tmp_path):
     (tmp_path / "evidence").mkdir()
     device = {"event": "device", "time": 1.0, "site": "site-2", "rank": 0, "local_rank": 0, "pid": 99}
-    device |= {"device": "cuda:0", "uuid": "GPU-a", "name": "H200", "backend": "nccl"}
+    device |= {"device": "cuda:0", "uuid": "GPU-a", "name": "H200", "backend": "nccl", "node": "n1"}
     (tmp_path / "evidence/site-2.rank-0.jsonl").write_text(json.dumps(device) + "\n")
     used = {"utilisation": 0, "used_mib": 9, "processes": {"99": 8}}
     sample = {"event": "sample", "time": 2.0, "gpus": {"GPU-a": used}}
