@@ -6,7 +6,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import Any
 
-import msgspec
+from rekindle.records import RecordError, decodable, decode
 
 from .shapes import shapes
 
@@ -21,6 +21,7 @@ _NAME = re.compile(r".*[\d\]:>|-]")
 _LEVEL = re.compile(r"(?i)err|warn|fatal|crit|info|debug|fail|note|epoch|step|round|iter")
 _OWN = re.compile(r"Attaching to |\S{1,64} exited with code \d|time=\"")
 """Lines of the collector's own."""
+_RECORD = decodable(dict[str, Any])
 _KEYS = (
     ("log", "message", "msg", "event"),
     ("level", "severity", "levelname", "lvl"),
@@ -88,8 +89,8 @@ def from_json(text: str) -> list[tuple[int, str]]:
 
 def _logged(line: str) -> str | None:
     """Return what a record of JSON says; None of what is none."""
-    with suppress(msgspec.DecodeError, RecursionError):
-        record = msgspec.json.decode(line, type=dict[str, Any])
+    with suppress(RecordError):
+        record = decode(line, _RECORD)
         message, level, error, raised = (
             next((record[key] for key in keys if isinstance(record.get(key), str)), "") for keys in _KEYS
         )

@@ -77,8 +77,8 @@ def test_the_playbook_that_came_last_to_a_host_dates_its_run(tmp_path):
     ("was", "now", "changed"),
     [
         (PASS, PASS, []),
-        (PASS, replace(PASS, duration_s=320.0), []),
-        (PASS, replace(PASS, duration_s=321.0), ["duration 200.4 → 321 s"]),
+        (PASS, replace(PASS, duration_s=250.0), []),
+        (PASS, replace(PASS, duration_s=251.0), ["duration 200.4 → 251 s"]),
         (PASS, replace(PASS, duration_s=100.0), ["duration 200.4 → 100 s"]),
         (PASS, FAILED, ["was PASS"]),
         (FAILED, PASS, [f"was FAIL: {FAIL.cause}"]),

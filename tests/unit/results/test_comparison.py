@@ -51,19 +51,28 @@ def test_verdicts_come_first_and_what_is_alike_on_several_hosts_once(golden, run
 
 
 @pytest.mark.parametrize(
-    ("seconds", "changed"), [(320.0, False), (321.0, True), (126.0, False), (125.0, True)]
+    ("seconds", "changed"), [(250.0, False), (251.0, True), (161.0, False), (160.0, True)]
 )
 def test_a_figure_has_changed_by_more_than_runs_of_the_same_do(runs, seconds, changed):
     add_host(runs[1], "gpu-1", verdict=replace(PASS, duration_s=seconds))
     assert bool(between(runs)) is changed
 
 
+def _slower(times):
+    return tuple(replace(one, seconds=one.seconds * times) for one in PASS.rounds)
+
+
+def test_short_rounds_have_no_speed(runs):
+    add_host(runs[1], "gpu-1", verdict=replace(PASS, rounds=_slower(2)))
+    assert between(runs) == []
+
+
 def test_samples_and_memory_are_figures(runs):
-    slow = tuple(replace(one, seconds=one.seconds * 2) for one in PASS.rounds)
     large = tuple(replace(device, peak_memory_mib=4096) for device in PASS.devices)
-    add_host(runs[1], "gpu-1", verdict=replace(PASS, rounds=slow, devices=large))
+    add_host(runs[0], "gpu-1", verdict=replace(PASS, rounds=_slower(20)))
+    add_host(runs[1], "gpu-1", verdict=replace(PASS, rounds=_slower(40), devices=large))
     assert between(runs) == [
-        ("gpu-1", "pt_ddp: samples/s 7200 → 3600"),
+        ("gpu-1", "pt_ddp: samples/s 360 → 180"),
         ("gpu-1", "pt_ddp: GPU memory 8192 → 16384 MiB"),
     ]
 
