@@ -14,7 +14,17 @@ from rekindle.capsule.packages import with_packages
 from rekindle.gpus.usable import usable_gpus
 from rekindle.host import files, folders
 from rekindle.host.places import JOBS
-from rekindle.jobs import checkout, environment_of, expand, foresee, lease, load_job, own_path, stops
+from rekindle.jobs import (
+    checkout,
+    environment_of,
+    expand,
+    find_missing,
+    foresee,
+    lease,
+    load_job,
+    own_path,
+    stops,
+)
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
 from rekindle.solver import solve
 
@@ -37,12 +47,14 @@ class ActionModule(Action):
         asked = {name: load_job(JOBS, name) for name in expand(JOBS, [*first, *args["jobs"]])}
         over_hosts = {name: load_job(JOBS, name) for name in expand(JOBS, args["federated"])}
         loaded = sorted(asked.values(), key=lambda job: -job.priority)
-        removed: dict[str, str] = {}
         every = [*loaded, *over_hosts.values()]
+        execute = self._low_level_execute_command
+        lacks = [(job, find_missing(job, job.sites, host.host, execute)) for job in loaded]
         if any(job.example and job.example.folder for job in every):
             source = checkout.named(args["checkout"], args["nvflare"])
             source.require(every)
-            removed = {job.name: str(lack) for job in every if (lack := source.lacks(job))}
+            lacks += [(job, source.lacks(job)) for job in every]
+        lacking = {job.name: str(lack) for job, lack in lacks if lack}
         needed = [job.packaged for job in every if job.federated] + args["frameworks"]
         needed += [environment_of(job, needed) for job in loaded]
         kept = Path(args["capsule"]) if args["capsule"] else None
@@ -62,7 +74,7 @@ class ActionModule(Action):
         named = {**asked, **over_hosts}
         own = {job.name: str(file) for name, job in named.items() if (file := own_path(name))}
         plan = replace(
-            plan, own=own, removed=removed, federated=tuple(job.name for job in over_hosts.values())
+            plan, own=own, lacking=lacking, federated=tuple(job.name for job in over_hosts.values())
         )
         could = [foreseen.job for foreseen in foresee(loaded, host, plan, None) if foreseen.refusal is None]
         plan = replace(plan, images=tuple(dict.fromkeys(job.image for job in could if job.image)))

@@ -2,7 +2,6 @@
 """Action ``place_job``: the spec of a job's run on the host, or the verdict that it cannot run there."""
 
 import json
-import shlex
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from rekindle.federation import placing
 from rekindle.host import folders, payload
 from rekindle.host.places import JOBS
 from rekindle.jobs import checkout, lease
-from rekindle.jobs.placement import Unplaceable
 from rekindle.jobs.prepare import code_in, digests
 from rekindle.records.base import read_valid
 from rekindle.records.folders import acceptance_in, env_in, host_in, images_in, plan_in
@@ -53,7 +51,8 @@ class ActionModule(Action):
                 files=digests(sent, job, on_gpus=bool(spec.gpus)),
                 versions={**spec.versions, **code, **_image(job, folder, host)},
             )
-            self._require_data(job, host, len(spec.sites))
+            if lack := jobs.find_missing(job, len(spec.sites), host.host, self._low_level_execute_command):
+                raise lack
             run = f"{host.root}/{folders.RUNS}/{job.name}-{jobs.digest(spec, Path(args['payload']).name)}"
             spec = jobs.within(spec, lease.ends(folder))
         except jobs.NoRunError as reason:
@@ -84,24 +83,6 @@ class ActionModule(Action):
         if now is None:
             raise Failed("The host does not report its time.", f"see why {python} does not run there.")
         return now
-
-    def _require_data(self, job: records.Job, host: records.HostRecord, sites: int) -> None:
-        """Require the folders of a job's data on the host.
-
-        Raises:
-            NoRunError: one is not there.
-        """
-        if job.data is None or job.data.where == "controller":
-            return
-        for name, folder in job.data.of(sites).items():
-            asked = f"test -d {shlex.quote(folder)} && echo there"
-            if clock.last_line(self._low_level_execute_command(asked)) != "there":
-                whose = f"{name} of {job.name}" if "{n}" in job.data.from_ else job.name
-                raise Unplaceable(
-                    f"{host.host} has no folder {folder}, with the data of {whose}.",
-                    "Bring it there, as by rsync -a, or correct data: in its job.yml; where: controller has "
-                    "a folder of this machine sent.",
-                )
 
     def _finished(self, args: dict[str, Any], run: str, nonce: str) -> bool:
         """Whether a run that was sent before has ended well there: the host would start nothing."""

@@ -4,7 +4,7 @@
 # ruff: noqa: F401
 
 from .containers import archive_of, engine_of, id_of_image
-from .data import sent_with
+from .data import find_missing, sent_with
 from .defaults import folder_of
 from .load import (
     Own,

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data of a user's job that the controller has, and that are sent with it."""
+"""The data of a user's job: those that the controller has are sent with it, others have to be on the host."""
 
+import shlex
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from rekindle.host import payload
 from rekindle.records import Job, RecordError
+
+from .placement import Unplaceable
 
 
 def sent_with(job: Job, folder: Path) -> dict[str, Path]:
@@ -36,3 +41,31 @@ def require_sent(file: Path, job: Job, limit_mb: int) -> None:
             f"{file} has {size_mb:.0f} MB of data that each host would get, and at most {limit_mb} travel."
         )
         raise RecordError(message, "put them on the hosts, and write where: host with their path there.")
+
+
+def find_missing(
+    job: Job, sites: int, host: str, execute: Callable[[str], dict[str, Any]]
+) -> Unplaceable | None:
+    """Return why a job cannot run on a host, if a folder of its data is not there; None if all are.
+
+    Args:
+        job: what is to run.
+        sites: how many sites it has on the host.
+        host: its name.
+        execute: runs a command on the host.
+    """
+    if job.data is None or job.data.where == "controller":
+        return None
+    by_site = job.data.of(sites)
+    words = " ".join(map(shlex.quote, by_site.values()))
+    answer = execute(f'for folder in {words}; do test -d "$folder" && echo "$folder"; done')
+    there = str(answer["stdout"]).splitlines()
+    for name, folder in by_site.items():
+        if folder not in there:
+            whose = f"{name} of {job.name}" if "{n}" in job.data.from_ else job.name
+            return Unplaceable(
+                f"{host} has no folder {folder}, with the data of {whose}.",
+                "Bring it there, as by rsync -a, or correct data: in its job.yml; where: controller has a "
+                "folder of this machine sent.",
+            )
+    return None

@@ -240,8 +240,8 @@ def stops(jobs: Iterable[Job], host: HostRecord, plan: PlanRecord, left_s: float
 
 
 def _refusal(job: Job, host: HostRecord, plan: PlanRecord) -> str | None:
-    if job.name in plan.removed:
-        return plan.removed[job.name]
+    if job.name in plan.lacking:
+        return plan.lacking[job.name]
     name = environment_of(job, [planned.framework for planned in plan.environments])
     for planned in plan.environments:
         if planned.framework == name and planned.build is None:

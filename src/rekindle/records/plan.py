@@ -82,5 +82,5 @@ class PlanRecord(Record, kw_only=True, frozen=True):
     """Container images of the jobs that can run on this host."""
     own: Table[Text] = {}
     """Path on the controller of the job.yml of each job that is not Rekindle's, by name."""
-    removed: Table[Text] = {}
-    """Why the checkout of NVFlare no longer has an example, by job."""
+    lacking: Table[Text] = {}
+    """Why the checkout of NVFlare no longer has an example, or what data the host does not have, by job."""

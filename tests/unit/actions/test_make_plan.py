@@ -13,6 +13,7 @@ from rekindle import jobs
 from rekindle.capsule.specs import environment_specs
 from rekindle.environments.lockfile import pins
 from rekindle.records import Engine, HostRecord, LeaseRecord, PlanRecord, read, write
+from rekindle.records.job import Folders
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def plan(load, home):
     """Plan for the recorded host, which has no plan yet."""
     (home / "plan.json").unlink()
 
-    def run(check=False, **more):
+    def run(check=False, _low_level_execute_command=None, **more):
         args = {
             **{"folder": str(home), "jobs": ["pt_ddp"], "frameworks": [], "gpus_required": True},
             **{"pins": {}, "system_site": False, "nvflare": "2.7.3", "capsule": "", "wheelhouse": ""},
@@ -28,7 +29,8 @@ def plan(load, home):
             **more,
         }
         task = SimpleNamespace(args=args, check_mode=check)
-        return load("make_plan").run(args, host="h200", _task=task)
+        parts = {"_low_level_execute_command": _low_level_execute_command, "_task": task}
+        return load("make_plan").run(args, host="h200", **parts)
 
     return run
 
@@ -58,6 +60,22 @@ def test_each_environment_is_planned_once_and_the_highest_priority_is_first(plan
     written = read(home / "plan.json", PlanRecord)
     assert written.jobs == ("tf_mirrored", "llm_sft", "tensor_stream", "pt_ddp")
     assert sorted(_builds(home)) == ["lightning", "tensorflow", "torch", "transformers"]
+
+
+def test_a_job_whose_data_are_not_there_is_known_before_anything_is_built(
+    plan, home, shell, monkeypatch, tmp_path
+):
+    from_file, given = jobs.load_job, Folders(from_=f"{tmp_path}/site-{{n}}")
+    monkeypatch.setattr(jobs, "load_job", lambda *names: replace(from_file(*names), data=given))
+    (tmp_path / "site-1").mkdir()
+    write(home / "lease.json", LeaseRecord(host="h200", started="2026-11-21T02:00:00Z", ends=None))
+    result = plan(check=True, _low_level_execute_command=shell)
+    assert result["msg"].startswith(
+        f"h200 has no folder {tmp_path}/site-2, with the data of site-2 of pt_ddp. Fix: "
+    )
+    assert list(read(home / "plan.json", PlanRecord).lacking) == ["pt_ddp"]
+    (tmp_path / "site-2").mkdir()
+    assert "failed" not in plan(check=True, _low_level_execute_command=shell)
 
 
 def test_one_environment_that_cannot_be_had_is_a_warning_and_none_a_failure(plan, home):
@@ -136,7 +154,7 @@ def test_an_example_that_the_checkout_has_no_more_stops_no_plan_and_is_reported_
     printed = plan(check=True, **asked)
     assert printed["failed"]
     assert "has no examples/advanced/fedavg-with-early-stopping any more" in printed["msg"]
-    assert list(read(home / "plan.json", PlanRecord).removed) == ["fedavg-early-stopping"]
+    assert list(read(home / "plan.json", PlanRecord).lacking) == ["fedavg-early-stopping"]
     assert "Fix: Name a folder with NVFlare checked out at f8ee79e3b in rekindle_nvf" in printed["msg"]
 
 

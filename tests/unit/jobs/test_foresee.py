@@ -54,7 +54,7 @@ def test_an_example_is_of_the_releases_that_it_is_described_for(nvflare, refused
 
 
 def test_an_example_that_the_checkout_no_longer_has_is_refused():
-    plan = replace(PLAN, removed={JOB.name: "It is gone. Fix: name an older checkout."})
+    plan = replace(PLAN, lacking={JOB.name: "It is gone. Fix: name an older checkout."})
     (foreseen,) = foresee([JOB], HOST, plan, None)
-    assert foreseen.refusal == plan.removed[JOB.name]
-    assert stops([JOB], HOST, plan, None) == [plan.removed[JOB.name]]
+    assert foreseen.refusal == plan.lacking[JOB.name]
+    assert stops([JOB], HOST, plan, None) == [plan.lacking[JOB.name]]
