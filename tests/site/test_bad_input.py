@@ -51,7 +51,7 @@ BAD = """
   rekindle_rooot: /data
   rekindle_min_free_gb: much
   rekindle_jobs: [pt_dpp, llm_sft]
-  rekindle_job_arguments: {llm_sft: {local_epoc: 2, batch_size: two}}
+  rekindle_job_arguments: {llm_sft: {local_epoc: 2}}
   rekindle_pins: {torch: 2.11.1}
   rekindle_frameworks: [tensrflow]
   rekindle_capsule: /nowhere/at/all
@@ -62,8 +62,6 @@ bad: rekindle_min_free_gb is 'much', and has to be a number. Fix: write a number
 bad: rekindle_frameworks has 'tensrflow' in it, which is not one of its choices. Fix: write tensorflow.
 bad: rekindle_jobs names 'pt_dpp', and there is no such job in flare_jobs/. Fix: write pt_ddp.
 bad: rekindle_job_arguments gives llm_sft local_epoc, which its job.py does not know. Fix: write local_epoch.
-bad: rekindle_job_arguments gives llm_sft batch_size as 'two', and its job.py takes a whole number. \
-Fix: write a whole number.
 bad, good: budget 'soon' is not a length of time. Fix: write it as 45m, 1h30m or 90s.
 bad: rekindle_pins pins torch to 2.11.1, and there is no such build. Fix: write 2.11.0.
 bad: rekindle_capsule is '/nowhere/at/all', and /nowhere/at/all is not a folder here. Fix: name one that is.
