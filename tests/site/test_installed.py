@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from plays import HANGS_S, REPOSITORY, SMALLEST
 
-from rekindle.capsule.differences import differences
 from rekindle.host.payload import packed, written
 from rekindle.records.folders import env_in
+from rekindle.results.comparison import compare_environments
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_from_a_capsule_the_local_inventory_passes_in_the_same_environments_and_
     (run,) = (call.here / "results").glob("2*")
     assert answer["run"] == run.name
     assert root.exists()
-    assert list(differences(env_in(host_records), env_in(run / "local"))) == []
+    assert list(compare_environments(env_in(host_records), env_in(run / "local"))) == []
     for verb in ("judge", "report", "verify"):
         again = call(verb, run)
         assert again.returncode == 0, again.stdout + again.stderr
