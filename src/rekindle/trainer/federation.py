@@ -75,6 +75,7 @@ def _run(job: Any, workspace: Path, mine: Mapping[str, Any]) -> None:
             try:
                 status = _followed(session, server, identity)
                 with suppress(Exception):  # sites end without their server too, later
+                    _await_ends(session, identity)
                     session.shutdown("all")
                 server.wait(_LEAVES_S)
             finally:
@@ -183,6 +184,15 @@ def _followed(session: Any, server: Parent, identity: str) -> str:
             shown = status
         time.sleep(_POLL_S)
     return status
+
+
+def _await_ends(session: Any, identity: str) -> None:
+    """Wait until no site has a process of the job any more, whose log a shutdown would cut; not for ever."""
+    ends = time.monotonic() + _LEAVES_S
+    while time.monotonic() < ends:
+        if not any(job.get("job_id") == identity for job in session.get_client_job_status() or ()):
+            return
+        time.sleep(_POLL_S)
 
 
 def _status(session: Any, server: Parent, identity: str) -> str:
