@@ -10,12 +10,13 @@ from typing import Any
 
 import ansible.release
 from ansible import constants, context
-from ansible.utils.color import stringc
 from ansible.utils.display import Display
 
+from rekindle.records.text import ERASE
+
 _DRAW = (
-    "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
-    "from rekindle.report import live; live.main(sys.argv[1])"
+    "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+    "from rekindle.report import live; live.main()"
 )
 """Ctrl-C is for Ansible, which then ends the view."""
 _LIMIT_S = 10
@@ -33,7 +34,10 @@ def wanted() -> bool:
 
 
 class View:
-    """A table of the hosts; Ansible's standard error appears above it, and the rest in its log."""
+    """A table of the hosts; Ansible's standard error appears above it, and the rest in its log.
+
+    A process draws it, as Ansible is busy, and forks.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Begin to show the run in ``folder``.
@@ -47,7 +51,7 @@ class View:
         sys.stderr.flush()
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", _DRAW, folder],
-            stdin=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
             stdout=sys.stdout,  # named, as Ansible lets no process inherit them
             stderr=sys.stderr,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
@@ -55,31 +59,19 @@ class View:
         self._display.display = self._shown
 
     def _shown(self, msg: str, color: str | None = None, stderr: bool = False, **more: Any) -> None:
-        if os.getpid() == self._us and (sys.stderr.isatty() or not stderr) and self._took(msg, color, stderr):
+        if os.getpid() == self._us and self._process.poll() is not None:
+            self.end()
+        elif os.getpid() == self._us and not stderr:
             more["log_only"] = True
+        elif os.getpid() == self._us and sys.stderr.isatty():
+            print(f"\r{ERASE}", end="", flush=True)
         self._write(msg, color, stderr, **more)
-
-    def _took(self, text: str, color: str | None, stderr: bool) -> bool:
-        """Whether the view is there, which then has the text if it goes to standard error."""
-        if self._process.poll() is not None or self._process.stdin is None:
-            return False
-        with suppress(OSError):
-            if stderr and text:
-                os.write(
-                    self._process.stdin.fileno(), (stringc(text, color) if color else text).encode() + b"\0"
-                )
-            return True
-        return False
 
     def end(self) -> None:
         """Take the table away, and leave the terminal to Ansible's lines; again, it does nothing."""
-        if self._process.stdin is None or self._process.stdin.closed:
-            return
-        self._display.display = self._write
-        with suppress(OSError):
-            os.write(self._process.stdin.fileno(), b"\0")
-        self._process.stdin.close()
-        try:
-            self._process.wait(_LIMIT_S)
-        except subprocess.TimeoutExpired:
+        if self._display.display == self._shown:
+            self._display.display = self._write
             self._process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_LIMIT_S)
+            print(f"\r{ERASE}", end="", flush=True)

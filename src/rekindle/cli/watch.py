@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from msgspec import to_builtins
 
-from rekindle.report.live import Table, pause_s
+from rekindle.report.live import draw, erase, pause_s
 from rekindle.report.reports import summary
 from rekindle.report.table import draws
 from rekindle.report.watch import change_text
@@ -58,9 +58,11 @@ def _snapshots(folder: Path) -> Iterator[Snapshot]:
 
 def _live(snapshots: Iterator[Snapshot]) -> Results:
     """Keep a table of the hosts up to date; return the last results."""
-    with Table() as table:
+    try:
         for run in snapshots:
-            table.show(run)
+            draw(run)
+    finally:
+        erase()
     return run.results
 
 

@@ -15,6 +15,9 @@ _MOST = 1 << 16
 _SHOWN = 1 << 20
 """Of one that Ansible shows, which with -vvv is a task's whole result."""
 
+ERASE = "\x1b[J"
+"""Ours, for a terminal: what is right of the cursor and below it goes."""
+
 _SEQUENCE = re.compile(r"(?:\x1b\]|\x9d)[^\x07\x1b\x9c\x9d]*(?:\x07|\x1b\\|\x9c)|(?:\x1b\[|\x9b)[0-?]*[@-~]")
 """ECMA-48: operating system commands (titles, links) and control sequences (colours, cursor). No repetition
 runs over its own beginning, so that many without an end take no longer than other text.

@@ -10,6 +10,7 @@ import pytest
 from report_folders import NOW, PASS, PLAN, add_host, fill
 
 from rekindle.cli import watch
+from rekindle.records.text import ERASE
 from rekindle.results.journal import keep_playing, stop_playing
 
 
@@ -58,7 +59,9 @@ def test_on_a_terminal_that_can_draw_it_is_one_table(call, results, monkeypatch,
     status, out, _ = call("watch", results)
     assert status == 0
     assert ("0 of 1 hosts proven; 1 RUNNING." in out) is table
-    assert "1 of 1 hosts proven." in out
+    after = out.rpartition(ERASE)[2] if table else out
+    assert after.count("1 of 1 hosts proven.") == 1
+    assert "A\r" not in after
 
 
 def test_ctrl_c_ends_the_watching_alone(call, results, monkeypatch):

@@ -9,15 +9,18 @@ from pathlib import Path
 
 import psutil
 import pytest
-from callback_plays import latest, make_repository, rows
+from callback_plays import PREFLIGHT, latest, make_repository, rows
 from report_folders import fill
 
+from rekindle.records.text import ERASE
 from rekindle.results.journal import keep_playing
 
 ON_TERMINAL = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
-DRAW = "import sys; from rekindle.report import live; live.main(sys.argv[1])"
+DRAW = "from rekindle.report import live; live.main()"
 PLAYBOOK = str(Path(sys.executable).with_name("ansible-playbook"))
-HIDDEN, SHOWN, UP = "\x1b[?25l", "\x1b[?25h", "\x1b[1A\x1b[2K"
+TABLE = re.compile(r"\x1b\[J((?:(?!\x1b\[J).)+?)\x1b\[(\d+)A", re.DOTALL)
+"""Its lines, and by how many the cursor goes up again."""
+WAITS = "- ansible.builtin.raw: timeout 30 sh -c 'until [ -e SEEN ]; do sleep 0.1; done'\n"
 SLEEPS = "- {ansible.builtin.raw: 'true'}\n- {ansible.builtin.raw: sleep 4}\n"
 
 
@@ -25,15 +28,17 @@ SLEEPS = "- {ansible.builtin.raw: 'true'}\n- {ansible.builtin.raw: sleep 4}\n"
 def repository(tmp_path_factory):
     folder = make_repository(tmp_path_factory.mktemp("repository"))
     (folder / "roles/collect/tasks/main.yml").write_text(SLEEPS)
+    waits = WAITS.replace("SEEN", str(folder / "seen"))
+    (folder / "roles/preflight/tasks/main.yml").write_text(PREFLIGHT + waits)
     return folder
 
 
-def on_terminal(*command, cwd, then=lambda process: None, when="preflight  ", **environ):
+def on_terminal(*command, cwd, then=lambda process: None, when="preflight  ", shell='exec "$@"', **environ):
     """Return what a command writes on a terminal of 100 by 24; ``then`` is done once ``when`` is there."""
     kept = {name: value for name, value in psutil.Process().environ().items() if name != "NO_COLOR"}
     size = {"COLUMNS": "100", "LINES": "24", "TERM": "xterm"}
     process = subprocess.Popen(
-        [sys.executable, "-c", ON_TERMINAL, *command],
+        [sys.executable, "-c", ON_TERMINAL, "sh", "-c", shell, "sh", *command],
         cwd=cwd,
         env={**kept, **size, **environ},
         stdin=subprocess.PIPE,
@@ -52,24 +57,28 @@ def plain(written):
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written)
 
 
-def view_of(process):
-    """Return ansible-playbook on a test's terminal, and the view that it started."""
-    (ansible,) = psutil.Process(process.pid).children()
-    (view,) = (child for child in ansible.children() if "live.main" in " ".join(child.cmdline()))
-    return ansible, view
+def view_on(process):
+    """Return the view that draws on a test's terminal."""
+    (view,) = (
+        child
+        for child in psutil.Process(process.pid).children(recursive=True)
+        if "live.main" in " ".join(child.cmdline())
+    )
+    return view
 
 
 def test_the_hosts_are_one_table_failures_stay_and_the_answer_is_last(repository):
-    written = on_terminal(PLAYBOOK, "site.yml", "-i", "inventory.yml", cwd=repository)
-    before, *_, after = re.split(re.escape(HIDDEN) + "|" + re.escape(SHOWN), written)
-    during = plain(written[len(before) : -len(after)])
-    assert "TASK [rekindle.flare.preflight" in plain(before)
-    assert re.search(r"of 7 hosts proven; .*\d RUNNING", during)
-    assert "bad failed at preflight: no room\r\n" in during
-    assert "lost unreachable at preflight: Failed to connect to the host via ssh" in during
-    assert "late failed at validate: No payload." in during
-    assert not re.search(r"TASK|RECAP|ok: |folder=", during + plain(after))
-    assert re.search(r"^\s*0 of 7 hosts proven; 7 SKIPPED\.", plain(after).replace(UP, ""))
+    site = (PLAYBOOK, "site.yml", "-i", "inventory.yml")
+    written = on_terminal(*site, cwd=repository, then=lambda _: (repository / "seen").touch())
+    before, *during, after = map(plain, written.split(ERASE))
+    assert "TASK [rekindle.flare.preflight" in before
+    assert any(re.match(r"0 of 7 hosts proven; .*\d RUNNING", part) for part in during)
+    said = "".join(during)
+    assert "bad failed at preflight: no room\r\n" in said
+    assert "lost unreachable at preflight: Failed to connect to the host via ssh" in said
+    assert any(part.startswith("late failed at validate: No payload.\r\n") for part in during)
+    assert not re.search(r"TASK|RECAP|ok: |folder=", said + after)
+    assert after.startswith("\r\n0 of 7 hosts proven; 7 SKIPPED.")
     assert rows(latest(repository / "results"))["bad"]["cause"].startswith("no room")
 
 
@@ -87,7 +96,7 @@ def test_who_wants_lines_gets_those_of_ansible(repository, arguments, environ, t
     named = ("-e", f"rekindle_results={tmp_path}/r", "-l", "good")
     play = (PLAYBOOK, "playbooks/validate.yml", "-i", "inventory.yml", *named, *arguments)
     written = on_terminal(*play, cwd=repository, **environ)
-    assert HIDDEN not in written
+    assert ERASE not in written
     assert "folder=" in written
 
 
@@ -103,34 +112,44 @@ def test_ctrl_c_takes_the_table_away_and_says_where_the_results_are(sleeping, tm
         process.stdin.write(b"\x03")
         process.stdin.flush()
 
-    written = sleeping(then=interrupt)
-    during, after = written.split(SHOWN)
-    assert "User interrupted execution" in during, written
-    assert plain(after).split("\r\n")[-3:] == [
-        f"Interrupted. Results so far: {tmp_path}/r",
-        "Jobs that have started continue on their hosts, and the same command follows them.",
-        "",
+    *during, after = sleeping(then=interrupt).split(ERASE)
+    assert any(plain(part).startswith("[ERROR]: User interrupted execution\r\n") for part in during), during
+    assert "Traceback" not in "".join(during)
+    assert plain(after).split("\r\n") == [
+        *("", f"Interrupted. Results so far: {tmp_path}/r"),
+        *("Jobs that have started continue on their hosts, and the same command follows them.", ""),
     ]
 
 
-def test_a_playbook_that_is_killed_leaves_a_sane_terminal(sleeping):
-    assert SHOWN in sleeping(then=lambda process: view_of(process)[0].kill())
+def test_a_playbook_that_is_killed_leaves_no_table_and_what_a_shell_says_in_its_place(sleeping):
+    written = sleeping(
+        then=lambda process: view_on(process).parent().kill(), shell='"$@"; sleep 4; echo Done.'
+    )
+    *_, last = TABLE.finditer(written)
+    rest = written[last.end() :]
+    assert rest.endswith(f"{ERASE}Done.\r\n")
+    assert f"\r{ERASE}" not in rest
 
 
 def test_without_its_view_a_playbook_goes_on_in_lines(sleeping):
-    assert "PLAY RECAP" in sleeping(then=lambda process: view_of(process)[1].kill())
+    written = sleeping(then=lambda process: view_on(process).kill())
+    assert "PLAY RECAP" in written.split(ERASE)[-1]
 
 
-@pytest.mark.parametrize("count", [3, 200])
-def test_it_is_as_high_as_the_terminal_at_most_and_counts_the_rest(tmp_path, count):
+@pytest.mark.parametrize(
+    ("count", "columns", "height"), [(3, 100, 6), (3, 40, 11), (200, 100, 23), (200, 40, 23)]
+)
+def test_it_stays_within_the_terminal_and_counts_the_rest(tmp_path, count, columns, height):
     names = tuple(f"gpu-{number}" for number in range(count))
     at = "2026-11-21T08:00:00Z"
     fill(tmp_path / "r", *names, began=dict.fromkeys(names, at))
-    talk = f"printf 'Beware.\\nOf it.\\0\\0' | {sys.executable} -c '{DRAW}' r"
+    command = (sys.executable, "-c", DRAW, "r")
+    ends = {"then": lambda process: view_on(process).kill(), "when": f"[{height}A"}
     with keep_playing(tmp_path / "r"):
-        written = on_terminal("sh", "-c", talk, cwd=tmp_path)
-    height = max(len(ups) // len(UP) for ups in re.findall(f"(?:{re.escape(UP)})+", written))
-    assert height == (6 if count == 3 else 23)
-    assert f"0 of {count} hosts proven; {count} RUNNING." in written
-    assert ("and 181 more hosts" in written) is (count == 200)
-    assert "Beware.\r\nOf it.\r\n" in plain(written)
+        written = on_terminal(*command, cwd=tmp_path, COLUMNS=str(columns), **ends)
+    lines, ups = TABLE.search(written).groups()
+    lines = plain(lines)
+    assert (lines.count("\n"), int(ups)) == (height, height)
+    assert max(map(len, lines.splitlines())) <= columns
+    assert f"0 of {count} hosts proven; {count} RUNNING." in lines
+    assert ("and 181 more hosts" in lines) is (count == 200 and columns == 100)
