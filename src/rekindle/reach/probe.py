@@ -184,7 +184,8 @@ class Probe:
             return self._trouble(
                 "foreign" if error.verify_code in _FOREIGN else "unfit", error.verify_message
             )
-        if isinstance(error, ConnectionResetError | BrokenPipeError | ssl.SSLEOFError):
+        closed = error.errno == 0  # which Python has for an end of the stream that OpenSSL has no error for
+        if closed or isinstance(error, ConnectionResetError | BrokenPipeError | ssl.SSLEOFError):
             return self._trouble("ended")
         return self._trouble("mute" if isinstance(error, TimeoutError) else "no TLS")
 
