@@ -184,8 +184,8 @@ class Probe:
             return self._trouble(
                 "foreign" if error.verify_code in _FOREIGN else "unfit", error.verify_message
             )
-        closed = error.errno == 0  # which Python has for an end of the stream that OpenSSL has no error for
-        if closed or isinstance(error, ConnectionResetError | BrokenPipeError | ssl.SSLEOFError):
+        ends = ConnectionResetError | BrokenPipeError | ssl.SSLEOFError | ssl.SSLZeroReturnError  # 3.11.2's
+        if isinstance(error, ends):
             return self._trouble("ended")
         return self._trouble("mute" if isinstance(error, TimeoutError) else "no TLS")
 
