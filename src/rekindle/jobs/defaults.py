@@ -17,7 +17,8 @@ from rekindle.records import RecordError
 from rekindle.solver.catalogue import environments
 
 from . import requirements
-from .source import Found, Source, last_name, meta_in
+from .scripts import last_name
+from .source import Found, Source, meta_in
 
 FILE = "job.yml"
 SCRIPTS = (".py", ".sh")

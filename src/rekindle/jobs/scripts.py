@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a job's script says without being run: its calls, its imports and its options, by its syntax."""
+
+import ast
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from rekindle.trainer.sites import job_options
+
+_PARSERS = frozenset({"ArgumentParser", "job_options"})
+_LEAVES_OPEN = frozenset({"parse_known_args", "parse_known_intermixed_args", "add_subparsers"})
+
+
+class Imported(NamedTuple):
+    """A module that a script imports, or a name of it."""
+
+    module: str
+    name: str
+    at: str
+    optional: bool
+    """Whether the script goes on without it."""
+
+
+class Called(NamedTuple):
+    """A call in a script."""
+
+    name: str
+    keywords: dict[str, ast.expr]
+    at: str
+    script: "Script"
+
+
+@dataclass(frozen=True)
+class Script:
+    """A file of Python."""
+
+    name: str
+    text: str
+    tree: ast.Module
+
+    def at(self, node: ast.AST) -> str:
+        """Return where ``node`` stands."""
+        return f"{self.name}:{getattr(node, 'lineno', 1)}"
+
+    @cached_property
+    def calls(self) -> list[Called]:
+        """Every call of a function by its name, in the order of their lines."""
+        calls = [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)]
+        calls.sort(key=lambda call: (call.lineno, call.col_offset))
+        return [
+            Called(
+                last_name(call.func),
+                {word.arg: word.value for word in call.keywords if word.arg},
+                self.at(call),
+                self,
+            )
+            for call in calls
+        ]
+
+    @cached_property
+    def imports(self) -> list[Imported]:
+        """Every import of a module from elsewhere."""
+        optional = {
+            id(node)
+            for tried in ast.walk(self.tree)
+            if isinstance(tried, ast.Try) and tried.handlers
+            for part in tried.body
+            for node in ast.walk(part)
+        }
+        found = []
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                found += [
+                    Imported(alias.name, "", self.at(node), id(node) in optional) for alias in node.names
+                ]
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found += [
+                    Imported(node.module, alias.name, self.at(node), id(node) in optional)
+                    for alias in node.names
+                ]
+        return found
+
+    def assigned(self, name: str) -> ast.expr | None:
+        """Return what ``name`` is, where that is written once: by an assignment, or a parameter's default."""
+        found: list[ast.expr] = []
+        for node in ast.walk(self.tree):
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
+            if isinstance(node, (ast.Assign, ast.AnnAssign)):
+                found += [node.value] if node.value and name in map(last_name, targets) else []
+            elif isinstance(node, ast.arguments):
+                parameters = [*node.posonlyargs, *node.args]
+                pairs = zip(reversed(parameters), reversed(node.defaults), strict=False)
+                keyed = zip(node.kwonlyargs, node.kw_defaults, strict=True)
+                found += [value for one, value in (*pairs, *keyed) if one.arg == name and value]
+        return found[0] if len(found) == 1 else None
+
+    @cached_property
+    def options(self) -> frozenset[str] | None:
+        """The options of its one parser, without ``--``; None where only running it would show all of them.
+
+        The parser is made by ``ArgumentParser()`` or our ``job_options()``, and is passed to no function.
+        """
+        calls = [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)]
+        made = [call for call in calls if last_name(call.func) in _PARSERS]
+        kept = [node for node in ast.walk(self.tree) if isinstance(node, ast.Assign) and node.value in made]
+        names = {last_name(target) for node in kept for target in node.targets}
+        passed = [value for call in calls for value in (*call.args, *(word.value for word in call.keywords))]
+        elsewhere = any(value in made or last_name(value) in names for value in passed)
+        added = [call for call in calls if last_name(call.func) == "add_argument"]
+        flags = [getattr(flag, "value", None) for call in added for flag in call.args]
+        inherits = any(word.arg in {"parents", None} for call in made for word in call.keywords)
+        opens = any(last_name(call.func) in _LEAVES_OPEN for call in calls)
+        if (
+            len(made) != 1
+            or elsewhere
+            or inherits
+            or opens
+            or not all(isinstance(flag, str) for flag in flags)
+        ):
+            return None
+        ours = job_options().format_usage() if last_name(made[0].func) == "job_options" else ""
+        named = [flag for flag in flags if isinstance(flag, str) and flag.startswith("--")]
+        return frozenset(flag[2:] for flag in (*re.findall(r"--\w+", ours), *named))
+
+    def option(self, name: str) -> tuple[str, ast.expr | None] | None:
+        """Return the option that argparse keeps as ``name``, with its default."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Call) and last_name(node.func) == "add_argument":
+                words = {word.arg: word.value for word in node.keywords}
+                flags = [flag.value for flag in node.args if isinstance(flag, ast.Constant)]
+                named = [str(flag) for flag in flags if str(flag).startswith("--")]
+                dest = words.get("dest")
+                kept = dest.value if isinstance(dest, ast.Constant) else None
+                if named and name == (kept or named[0].lstrip("-").replace("-", "_")):
+                    return named[0], words.get("default")
+        return None
+
+
+def last_name(node: ast.AST | None) -> str:
+    """Return the name that an expression ends with; nothing for one that is no name."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
