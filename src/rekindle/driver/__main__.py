@@ -101,7 +101,7 @@ def main() -> int:
         with place.guarded():
             supervise(place)
     else:
-        sys.exit(f"{verb!r} is not a verb of the driver. Fix: use start, restart or supervise.")
+        sys.exit(f"{verb!r} is not a verb of the driver. Fix: use start, restart, cancel or supervise.")
     return 0
 
 

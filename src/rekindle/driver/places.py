@@ -64,6 +64,11 @@ class Nodes:
 class Place:
     """This machine: a run's processes descend from its driver."""
 
+    alone = True
+    """Whether no other run of the same root can go on elsewhere."""
+    climbs = True
+    """Whether the blame ladder of a run that failed is climbed here."""
+
     def __init__(self, run_dir: Path, spec: RunSpec) -> None:
         """Take the folder of a run, and what is to be run."""
         self.run_dir, self.spec = run_dir, spec
@@ -72,11 +77,6 @@ class Place:
     def is_for(cls, spec: RunSpec) -> bool:
         """Whether a run of ``spec`` goes on in this kind of place."""
         return True
-
-    alone = True
-    """Whether no other run of the same root can go on elsewhere."""
-    climbs = True
-    """Whether the blame ladder of a run that failed is climbed here."""
 
     def start(self, command: list[str], lock: BinaryIO, environ: Mapping[str, str]) -> None:
         """Start the driver, detached from this session.
