@@ -44,7 +44,8 @@ def test_the_same_job_passes_on_both_releases(upgraded):
         *("local", "lightning_ddp", "PASS", "PASS", None)
     ]
     figures = {figure["name"]: figure for figure in job["figures"]}
-    assert figures.keys() == {"duration", "samples/s", "NVFlare's memory", "rounds", "final accuracy"}
+    # Rounds have a speed where they took ten seconds or more, as they do on a busy machine.
+    assert figures.keys() - {"samples/s"} == {"duration", "NVFlare's memory", "rounds", "final accuracy"}
     assert all(figure[when] > 0 for figure in figures.values() for when in ("before", "after"))
 
 
