@@ -23,8 +23,8 @@ from statistics import median
 
 from rekindle import locks
 from rekindle.environments import Specification
-from rekindle.environments.build import build
-from rekindle.environments.indexes import uv_environment
+from rekindle.environments.build import build_environment
+from rekindle.environments.indexes import make_uv_environment
 
 LOCKS = {
     "torch": "torch-2.13.0-cpu-py311.txt",
@@ -39,7 +39,7 @@ def specs() -> list[Specification]:
     """Return what ``build`` takes, for the Python that runs this."""
     specifications = []
     for name, lock in LOCKS.items():
-        text = locks.text(lock)
+        text = locks.read_lock(lock)
         digest = hashlib.sha256(text.encode()).hexdigest()
         spec: Specification = {
             "name": name,
@@ -61,7 +61,7 @@ def rekindle(root: Path) -> tuple[float, float]:
     (root / "tmp").mkdir(exist_ok=True)
     shutil.copy(Path(sys.executable).with_name("uv"), root / "cache" / "bin" / "uv")
     began = time.monotonic()
-    records = [build(root, spec)[0] for spec in specs()]
+    records = [build_environment(root, spec)[0] for spec in specs()]
     return sum(record["build_s"] for record in records), time.monotonic() - began
 
 
@@ -101,7 +101,7 @@ def pip(folder: Path, cache: Path) -> float:
             [str(Path(sys.base_prefix, "bin", "python3")), "-m", "venv", str(folder / name)], check=True
         )
         path = folder / f"{name}.txt"
-        path.write_bytes(locks.text(lock).encode())
+        path.write_bytes(locks.read_lock(lock).encode())
         install = [str(folder / name / "bin" / "pip"), "install", "--quiet", "--no-deps", "--require-hashes"]
         subprocess.run([*install, "--requirement", str(path)], env=environ, check=True, capture_output=True)
     return time.monotonic() - began
@@ -120,7 +120,7 @@ def disk(*folders: Path) -> float:
 
 def main() -> None:
     """Print one table."""
-    os.environ.update(uv_environment(os.environ))
+    os.environ.update(make_uv_environment(os.environ))
     times: dict[str, list[float]] = defaultdict(list)
     for _ in range(REPEATS):
         with tempfile.TemporaryDirectory() as scratch:

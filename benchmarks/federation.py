@@ -19,8 +19,8 @@ from pathlib import Path
 from statistics import median
 
 from rekindle.flare.log import read_records
-from rekindle.flare.workspace import SERVER, of_run
-from rekindle.records import VerdictRecord, read
+from rekindle.flare.workspace import SERVER, find_workspaces
+from rekindle.records import VerdictRecord, read_record
 
 REPOSITORY = Path(__file__).parents[1]
 SIZES_MB, ROUNDS, SITES, PORT = (1, 100, 500), 4, (2, 4), 18102
@@ -129,14 +129,14 @@ def played(playbooks: str, hosts: Path, results: Path, *more: str) -> float:
 def round_s(run: Path) -> float:
     """Return the median seconds of the rounds after the first, by the server's log."""
     pattern = re.compile(r"Round \d+ started|Finished FedAvg")
-    records = read_records(of_run(run)[0], SERVER)
+    records = read_records(find_workspaces(run)[0], SERVER)
     starts = [record.time for record in records if any(map(pattern.search, record.more))]
     return median(end - start for start, end in pairwise(starts[1:]))
 
 
 def peak_mib(run: Path) -> int:
     """Return the most memory that NVFlare's server and its job took."""
-    return read(run / "verdict.json", VerdictRecord).host_memory_mib.get("server", 0)
+    return read_record(run / "verdict.json", VerdictRecord).host_memory_mib.get("server", 0)
 
 
 def main() -> None:

@@ -7,9 +7,9 @@ Every site has a link like the server's, so that the server's is what they share
 clients in a hierarchy: each sends the server one aggregate of its branch.
 """
 
-from rekindle.federation.links import transfers
-from rekindle.records import LinkRecord, timestamp, to_builtins
-from rekindle.trainer.sizes import seconds_of
+from rekindle.federation.links import foretell_transfers
+from rekindle.records import LinkRecord, dump_builtins, format_time
+from rekindle.trainer.sizes import estimate_seconds
 
 RELEASE = "2.7.3"
 SITES, GBIT_S, MEGABYTES = (4, 100, 1000), (1, 10, 100), (1, 100, 500)
@@ -29,11 +29,11 @@ def round_s(sites: int, gbit_s: int, megabytes: int) -> float:
         clock_offset_s=0.0,
         clock_error_s=0.0,
         release=RELEASE,
-        at=timestamp(),
+        at=format_time(),
     )
-    ways = transfers({f"site-{number}": link for number in range(sites)}, RELEASE).ways
+    ways = foretell_transfers({f"site-{number}": link for number in range(sites)}, RELEASE).ways
     sizes = {"model": megabytes * 1_000_000, "tensor": megabytes * 1_000_000}
-    return max(seconds_of(to_builtins(way), sizes) for way in ways)
+    return max(estimate_seconds(dump_builtins(way), sizes) for way in ways)
 
 
 def main() -> None:

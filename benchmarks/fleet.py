@@ -26,8 +26,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from rekindle.jobs import digest
-from rekindle.records import RunSpec, read
+from rekindle.jobs import digest_inputs
+from rekindle.records import RunSpec, read_record
 from rekindle.results import state
 
 REPOSITORY = Path(__file__).parents[1]
@@ -99,13 +99,13 @@ def fleet(disk: Path) -> Iterator[Lab]:
             rekindle = host.root / "home/lease/rekindle"
             (payload,) = (rekindle / "jobs").glob("*.zip")
             (known,) = (path for path in (rekindle / "runs").iterdir() if path.is_dir())
-            spec = replace(read(known / "spec.json", RunSpec), host=host.name)
-            own = known.with_name(f"{spec.job.name}-{digest(spec, payload.name)}")
+            spec = replace(read_record(known / "spec.json", RunSpec), host=host.name)
+            own = known.with_name(f"{spec.job.name}-{digest_inputs(spec, payload.name)}")
             run("cp", "-a", known, own)
             for name in ("spec.json", "verdict.json"):
                 text = (own / name).read_text()
                 (own / name).write_text(text.replace('"host": "model"', f'"host": "{host.name}"'))
-            state.keep(own.name, spec)
+            state.keep_spec(own.name, spec)
         yield lab
     finally:
         lab.down()

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from rekindle.flare.launch import trainers
+from rekindle.flare.launch import find_trainers
 
 REPOSITORY = Path(__file__).parents[1]
 ROUNDS = 3
@@ -100,7 +100,7 @@ def federated(case: Case, python: str, count: int, work: Path) -> Timing:
 
 def plain(work: Path) -> Timing:
     """Run the trainers of the federated run in ``work`` again, without NVFlare."""
-    site = trainers(work)["site-1"]
+    site = find_trainers(work)["site-1"]
     return timed(site.command, site.folder, work / "plain", {"REKINDLE_ROUNDS": str(ROUNDS)})
 
 

@@ -21,9 +21,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from fleets import H200, accepted, edited, kind, times
 
-from rekindle.acceptance import compare, compared, evaluated, judged
-from rekindle.acceptance.catalogue import Measure, limits, measures
-from rekindle.acceptance.evaluate import beside
+from rekindle.acceptance import compare_hosts, comparison, evaluate_figures, judge_acceptance
+from rekindle.acceptance.catalogue import Measure, load_limits, load_measures
+from rekindle.acceptance.evaluation import compare_within_host
 from rekindle.records import AcceptanceRecord
 
 FLEETS = 1000
@@ -45,7 +45,7 @@ def share(part: int, total: int) -> str:
 
 def one_measurement() -> Iterator[str]:
     """Yield rows: limits, GPUs, and found and falsely blamed under both spreads."""
-    measure = measures()["bf16_matmul"]
+    measure = load_measures()["bf16_matmul"]
     for robust_z in (3, 4, 5):
         for distance in (0.04, 0.05, 0.06, 0.07, 0.08):
             for size in (8, 64, 2000):
@@ -60,11 +60,11 @@ def _alone(measure: Measure, robust_z: float, size: int, spread: float) -> tuple
     """Return in how many fleets the slow GPU is found, and in how many one is blamed and none is slow."""
     random = Random(f"{size} {spread}")
     found = blamed = 0
-    with patch.object(compare, "limits", lambda: replace(limits(), robust_z=robust_z)):
+    with patch.object(comparison, "load_limits", lambda: replace(load_limits(), robust_z=robust_z)):
         for _ in range(FLEETS):
             figures = [random.gauss(791, 791 * spread) for _ in range(size)]
-            blamed += bool(compare.stray(figures, measure).worse)
-            found += 0 in compare.stray([figures[0] * SLOW, *figures[1:]], measure).worse
+            blamed += bool(comparison.find_outliers(figures, measure).worse)
+            found += 0 in comparison.find_outliers([figures[0] * SLOW, *figures[1:]], measure).worse
     return found, blamed
 
 
@@ -103,10 +103,14 @@ def _host(name: str, seed: int) -> AcceptanceRecord:
 
 
 def _blamed(fleet: list[AcceptanceRecord]) -> set[Blamed]:
-    flaws = list(compared(fleet).flaws)
+    flaws = list(compare_hosts(fleet).flaws)
     for host in fleet:
-        if any(outlier for _, outlier in beside(host).values()):
-            flaws += [flaw for flaw in judged(evaluated(host), (), True).flaws if flaw.verdict == "FAIL"]
+        if any(outlier for _, outlier in compare_within_host(host).values()):
+            flaws += [
+                flaw
+                for flaw in judge_acceptance(evaluate_figures(host), (), True).flaws
+                if flaw.verdict == "FAIL"
+            ]
     return {(flaw.host, flaw.gpu, flaw.measurement) for flaw in flaws}
 
 

@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 from statistics import median
 
-from rekindle.driver.command import command
-from rekindle.records import RunSpec, read
+from rekindle.driver.command import make_job_command
+from rekindle.records import RunSpec, read_record
 
 REPOSITORY = Path(__file__).parents[1]
 REPEATS = 3
@@ -38,10 +38,10 @@ def bare(clone: Path, home: Path, environ: dict[str, str]) -> float:
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder, "job")
         shutil.copytree(clone / "flare_jobs" / "pt_ddp", work)
-        spec = read(run / "spec.json", RunSpec)
+        spec = read_record(run / "spec.json", RunSpec)
         sites = ",".join(site.name for site in spec.sites)
         gpus = ",".join("[cpu,cpu]" for _ in spec.sites)
-        options = command(run, spec)[4:]
+        options = make_job_command(run, spec)[4:]
         job = [spec.python, "job.py", "--client_ids", sites, "--gpu", gpus, "--num_rounds", "3", *options]
         return timed(job, work, {**environ, "PYTHONPATH": str(clone / "src"), "CUDA_VISIBLE_DEVICES": ""})
 

@@ -22,10 +22,10 @@ from typing import NamedTuple
 import psutil
 
 from rekindle.host import folders
-from rekindle.host.archive import pack
-from rekindle.host.payload import packed, written
-from rekindle.judge import judge
-from rekindle.records import Claim, Job, RunSpec, Site, write
+from rekindle.host.archive import pack_run
+from rekindle.host.payload import pack_payload, write_payload
+from rekindle.judge import judge_run
+from rekindle.records import Claim, Job, RunSpec, Site, write_record
 
 REPOSITORY = Path(__file__).parents[1]
 STAND_IN = runpy.run_path(str(REPOSITORY / "tests/slurm_stand_in.py"))["stand_in"]
@@ -81,8 +81,8 @@ def measured(count: int, folder: Path) -> Cost:
         path.mkdir(parents=True)
     (fake / "run.py").write_text(TORCHRUN)
     (run / folders.JOB / "job.py").write_text(JOB)
-    write(run / folders.SPEC, _spec(run, names))
-    payload = written(packed(REPOSITORY / "flare_jobs"), folder / "payload")
+    write_record(run / folders.SPEC, _spec(run, names))
+    payload = write_payload(pack_payload(REPOSITORY / "flare_jobs"), folder / "payload")
     environ = {
         **os.environ,
         **STAND_IN(folder / "slurm", names[0], names),
@@ -107,9 +107,9 @@ def measured(count: int, folder: Path) -> Cost:
     calls = folder / "slurm/state/calls"
     files = sum(path.is_file() for path in run.rglob("*"))
     began = time.monotonic()
-    judge(run)
+    judge_run(run)
     judged = time.monotonic() - began
-    pack(run, folder / "packed")
+    pack_run(run, folder / "packed")
     return Cost(
         nodes=count,
         sruns=len(calls.read_text().splitlines()) if calls.exists() else 0,

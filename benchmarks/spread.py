@@ -11,7 +11,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from rekindle.records import AcceptanceRecord, read
+from rekindle.records import AcceptanceRecord, read_record
 
 
 def main() -> None:
@@ -22,7 +22,7 @@ def main() -> None:
     figures: dict[tuple[str, int | None], dict[tuple[str | None, ...], list[float]]] = defaultdict(
         lambda: defaultdict(list)
     )
-    for record in (read(path, AcceptanceRecord) for path in paths):
+    for record in (read_record(path, AcceptanceRecord) for path in paths):
         for figure in record.measurements:
             if figure.value:
                 where = (record.host, figure.gpu, figure.peer)

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 from run_here import run_here
 
 from rekindle.jobs import load_job
-from rekindle.records.folders import env_in
+from rekindle.records.layout import env_in
 
 JOBS = Path(__file__).parents[1] / "flare_jobs"
 PREPARE = """

@@ -20,8 +20,14 @@ from pathlib import Path
 
 from resolve import NoSolution, Package, resolve
 
-from rekindle.locks import NEWER_PYTHONS, File, known_files, render
-from rekindle.solver.catalogue import OF_ONE_TORCH, beside_own_torch, builds, environments, rules
+from rekindle.locks import NEWER_PYTHONS, File, read_known_files, render_lock
+from rekindle.solver.catalogue import (
+    OF_ONE_TORCH,
+    adapt_to_own_torch,
+    list_builds,
+    list_environments,
+    load_rules,
+)
 
 REPOSITORY = Path(__file__).parents[1]
 LOCKS = REPOSITORY / "src/rekindle/locks"
@@ -43,19 +49,19 @@ class Lock:
 
 def locks() -> dict[str, Lock]:
     """Return every lock that there should be, by file name."""
-    pythons = rules().locks.pythons
+    pythons = load_rules().locks.pythons
     wanted = {"driver.txt": Lock([pythons[0], *NEWER_PYTHONS], dict.fromkeys(ARCHITECTURES, DRIVER))}
-    for release in rules().nvflare.releases:  # for the controller
+    for release in load_rules().nvflare.releases:  # for the controller
         alone: dict[str, Sequence[str]] = {}
         alone |= dict.fromkeys(ARCHITECTURES, (f"nvflare=={release}", "setuptools"))
         wanted[f"nvflare-{release}.txt"] = Lock(NEWER_PYTHONS, alone)
-    asked = itertools.product(environments(), rules().nvflare.releases)
-    for build in (build for framework, release in asked for build in builds(framework, release)):
+    asked = itertools.product(list_environments(), load_rules().nvflare.releases)
+    for build in (build for framework, release in asked for build in list_builds(framework, release)):
         for python in build.pythons:
             lock = wanted.setdefault(build.lock(python), Lock([python]))
             lock.requirements[build.architecture] = (*common(build.nvflare), *build.requirements)
             if build.lent:
-                rest = beside_own_torch(build)
+                rest = adapt_to_own_torch(build)
                 lock = wanted.setdefault(rest.lock(python), Lock([python], without=OF_ONE_TORCH))
                 asked_for = (*common(build.nvflare), *rest.requirements)
                 lock.requirements.setdefault(build.architecture, asked_for)  # the newest build's
@@ -92,9 +98,7 @@ def pinned(lock: Lock, resolved: Mapping[str, Iterable[Package]]) -> str:
                 f"{name} is {version} for one Python and {other_version} for another. Fix: a lock for each."
             )
     versions = f"{lock.pythons[0]} and newer" if len(lock.pythons) > 1 else lock.pythons[0]
-    where = (
-        f"Python {versions} on Linux {' and '.join(sorted(resolved))}, glibc {rules().locks.glibc} or newer"
-    )
+    where = f"Python {versions} on Linux {' and '.join(sorted(resolved))}, glibc {load_rules().locks.glibc} or newer"
     lines = [f"# Written by scripts/make_locks.py for {where}."]
     for (name, version), of in sorted(machines.items()):
         marker = "" if of == set(resolved) else f" ; platform_machine == '{min(of)}'"
@@ -108,7 +112,7 @@ def write(name: str, lock: Lock, upgrade: bool) -> set[File]:
     Raises:
         SystemExit: no versions satisfy what it asks for.
     """
-    path, glibc = LOCKS / name, rules().locks.glibc
+    path, glibc = LOCKS / name, load_rules().locks.glibc
     extended = LOCKS / re.sub(r"\+[a-z]+|-nvflare[\d.]+(?=-)", "", name)  # its own, unless it extends one
     kept = next((candidate for candidate in (path, extended) if candidate.exists()), None)
     before = kept.read_text(encoding="utf-8") if kept and not upgrade else ""
@@ -139,7 +143,7 @@ def write(name: str, lock: Lock, upgrade: bool) -> set[File]:
 def keep_files(new: Iterable[File], known: Iterable[File]) -> None:
     """Add ``new`` files to those that are ``known``, and drop those that are in no lock any more."""
     files = tuple({file.name: file for file in (*known, *new)}.values())
-    locked = "".join(render(path.read_text(encoding="utf-8"), files) for path in LOCKS.glob("*.txt"))
+    locked = "".join(render_lock(path.read_text(encoding="utf-8"), files) for path in LOCKS.glob("*.txt"))
     digests = set(re.findall(r"sha256:(\w+)", locked))
     kept = sorted((file for file in files if file.sha256 in digests), key=lambda file: file.name)
     listed = "".join(f"{file.sha256} {file.size} {file.name}\n" for file in kept)
@@ -166,7 +170,7 @@ def main() -> None:
         for path in LOCKS.glob("*.txt"):
             if path.name not in wanted:
                 path.unlink()
-    keep_files(new, known_files())
+    keep_files(new, read_known_files())
 
 
 if __name__ == "__main__":

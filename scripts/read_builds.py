@@ -22,8 +22,8 @@ from packaging.utils import parse_wheel_filename
 from read_wheel import read_wheel
 from resolve import NoSolution, Package, linux_tags, resolve
 
-from rekindle.records import to_builtins
-from rekindle.solver.catalogue import rules
+from rekindle.records import dump_builtins
+from rekindle.solver.catalogue import load_rules
 
 CATALOGUE = Path(__file__).parents[1] / "src/rekindle/solver/catalogue"
 _RUNTIME = re.compile(r"nvidia-cuda-runtime(-cu\d+)?$")
@@ -37,7 +37,7 @@ def from_index(build: dict[str, Any]) -> dict[str, Any]:
         SystemExit: no Python that we lock can have it.
     """
     facts: dict[str, Any] = {"pythons": []}
-    for python in rules().locks.pythons:
+    for python in load_rules().locks.pythons:
         try:
             packages = _resolve(build["requirements"], python, build["architecture"])
         except NoSolution:
@@ -75,7 +75,7 @@ def from_wheel(path: Path, builds: list[dict[str, Any]]) -> None:
             if report.toolkit:
                 build.update(toolkit=report.toolkit, arch_list=list(report.arch_list))
             if report.kernels:
-                build["kernels"] = [to_builtins(kernels) for kernels in report.kernels]
+                build["kernels"] = [dump_builtins(kernels) for kernels in report.kernels]
             return
     raise SystemExit(f"The catalogue has no build of {path.name}. Fix: add its version first.")
 
@@ -97,7 +97,7 @@ def newest(data: dict[str, Any], pair: dict[str, Any], builds: list[dict[str, An
 
 def _resolve(requirements: list[str], python: str, architecture: str) -> list[Package]:
     find_links = any("+cpu" in requirement for requirement in requirements)
-    return resolve(requirements, python, architecture, glibc=rules().locks.glibc, find_links=find_links)
+    return resolve(requirements, python, architecture, glibc=load_rules().locks.glibc, find_links=find_links)
 
 
 def _distribution(build: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from rekindle.gpus.models import capability_of, version_key
+from rekindle.gpus.models import find_model_capability, parse_version
 
 DATA = Path(__file__).parents[1] / "src/rekindle/gpus/devices.json"
 _ROW = re.compile(
@@ -45,7 +45,7 @@ def since(kernel_modules: str) -> tuple[dict[str, str], dict[str, str]]:
     names: dict[str, Counter[str]] = {}
     first: dict[str, str] = {}
     releases = (tag for tag in _git(kernel_modules, "tag").split() if not _BETA.match(tag))
-    for release in sorted(releases, key=version_key):
+    for release in sorted(releases, key=parse_version):
         for name, device, subsystem in _ROW.findall(_git(kernel_modules, "show", f"{release}:README.md")):
             first.setdefault(device, release)
             rows = names.setdefault(device, Counter())
@@ -63,15 +63,18 @@ def main() -> None:
     kept = {
         device: name
         for device, name in sorted(names.items())
-        if not _BUILT_IN.search(name) and capability_of(name)
+        if not _BUILT_IN.search(name) and find_model_capability(name)
     }
-    oldest = min(first.values(), key=version_key)
+    oldest = min(first.values(), key=parse_version)
     drivers: dict[str, list[str]] = {}
     for device in kept:
         if first.get(device, oldest) != oldest:
             drivers.setdefault(first[device], []).append(device)
     data = json.loads(DATA.read_text(encoding="utf-8")) if DATA.exists() else {"sources": {}}
-    data |= {"drivers": dict(sorted(drivers.items(), key=lambda pair: version_key(pair[0]))), "devices": kept}
+    data |= {
+        "drivers": dict(sorted(drivers.items(), key=lambda pair: parse_version(pair[0]))),
+        "devices": kept,
+    }
     lists = re.compile(r"\[\s+((?:\"[^\"]*\",?\s+)+)\]")
     text = lists.sub(lambda match: f"[{' '.join(match[1].split())}]", json.dumps(data, indent=2))
     DATA.write_text(text + "\n", encoding="utf-8")

@@ -14,7 +14,7 @@ import tomllib
 from packaging.tags import Tag
 from packaging.utils import parse_wheel_filename
 
-from rekindle.locks import File, wheel_platforms, wheel_tags
+from rekindle.locks import File, list_platforms, list_tags
 
 _NEWEST_OF_UV = "2_40"  # the newest --python-platform that uv 0.13 knows
 
@@ -36,7 +36,7 @@ class Package:
 
 def linux_tags(python: str, architecture: str) -> frozenset[Tag]:
     """Return every tag of a wheel that CPython ``python`` on a glibc Linux can install."""
-    return frozenset(wheel_tags(python, wheel_platforms(architecture)))
+    return frozenset(list_tags(python, list_platforms(architecture)))
 
 
 def resolve(  # noqa: PLR0913 - each is a part of the question

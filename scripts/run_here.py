@@ -13,11 +13,11 @@ import msgspec
 from msgspec.structs import replace
 
 from rekindle.host import folders
-from rekindle.host.payload import packed, written
-from rekindle.jobs import NoRunError, prepare, without_a_run
-from rekindle.judge import judge
+from rekindle.host.payload import pack_payload, write_payload
+from rekindle.jobs import NoRunError, make_verdict, prepare_spec
+from rekindle.judge import judge_run
 from rekindle.records import Job, VerdictRecord
-from rekindle.records.folders import env_in, host_in, plan_in, progress_in
+from rekindle.records.layout import env_in, host_in, plan_in, progress_in
 
 _GRACE_S = 900
 """The driver ends a job at its limit by itself, and looks for the first step that fails."""
@@ -40,14 +40,14 @@ def start_here(
     """
     host, plan, env = host_in(host_folder), plan_in(host_folder), env_in(host_folder)
     try:
-        spec = replace(prepare(job, host, plan, env, str(work)), nonce=secrets.token_hex(16))
+        spec = replace(prepare_spec(job, host, plan, env, str(work)), nonce=secrets.token_hex(16))
     except NoRunError as reason:
-        return without_a_run(job, host.host, reason.verdict, reason.message, reason.fix)
+        return make_verdict(job, host.host, reason.verdict, reason.message, reason.fix)
     driver = next(built.python for built in env.environments if built.framework == "driver")
     subprocess.run(
         [driver, "-m", "rekindle.driver", "start", str(work / "run")],
         input=msgspec.json.encode(spec),
-        env={**os.environ, "PYTHONPATH": str(written(packed(jobs, others), work / "payload"))},
+        env={**os.environ, "PYTHONPATH": str(write_payload(pack_payload(jobs, others), work / "payload"))},
         stdout=subprocess.DEVNULL,
         check=True,
         timeout=60,
@@ -71,4 +71,4 @@ def run_here(job: Job, jobs: Path, host_folder: Path, work: Path) -> VerdictReco
         if time.monotonic() > end:
             raise TimeoutError(f"{job.name} did not end. Fix: see {run / folders.DRIVER_LOG}.")
         time.sleep(0.5)
-    return judge(run)
+    return judge_run(run)

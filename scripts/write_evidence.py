@@ -6,7 +6,7 @@
 
 from pathlib import Path
 
-from rekindle.judge import judge, known
+from rekindle.judge import is_claim, judge_run
 
 REPOSITORY = Path(__file__).parents[1]
 RUNS = REPOSITORY / "tests" / "recordings" / "runs"
@@ -15,11 +15,11 @@ EVIDENCE = REPOSITORY / "docs" / "evidence"
 
 def short_form(run: Path) -> str:
     """Return a recorded run as Markdown."""
-    verdict = judge(run)
+    verdict = judge_run(run)
     gpus = {device.uuid: device for device in verdict.devices if device.uuid}
     where = f"{len(gpus)} × {next(iter(gpus.values())).name}" if gpus else "CPU"
     applied = [claim for claim in verdict.evidence if claim.applies]
-    claims = [claim for claim in applied if known(claim.claim) or not claim.holds]
+    claims = [claim for claim in applied if is_claim(claim.claim) or not claim.holds]
     versions = ", ".join(f"{name} {version}" for name, version in verdict.versions.items())
     lines = [
         f"# {run.name}: {verdict.verdict}",

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rekindle.acceptance.catalogue import measures
+from rekindle.acceptance.catalogue import load_measures
 from rekindle.records import AcceptanceRecord, AcceptedGpu, Kind, Measurement
 
 MIB = 1 << 20
@@ -95,7 +95,7 @@ def _measured(gpus: tuple[AcceptedGpu, ...], of: Kind, random: Random) -> Iterat
 
 
 def _of(name: str, value: float | None, **rest: Any) -> Measurement:
-    return Measurement(name=name, value=value, unit=measures()[name].unit, message="", **rest)
+    return Measurement(name=name, value=value, unit=load_measures()[name].unit, message="", **rest)
 
 
 def edited(

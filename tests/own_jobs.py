@@ -11,9 +11,9 @@ import psutil
 from plays import REPOSITORY
 from run_here import start_here
 
-from rekindle.driver.processes import status
-from rekindle.jobs import load_job, sent_with
-from rekindle.judge import judge
+from rekindle.driver.processes import read_status
+from rekindle.jobs import list_sent_data, load_job
+from rekindle.judge import judge_run
 
 HONEST = Path(__file__).parent / "honest" / "jobs"
 OWN = Path(__file__).parent / "lookalikes" / "own"
@@ -207,7 +207,7 @@ def supervisor(run):
 def wait_for_end(run, driver, limit_s):
     """Wait for the end of a run, or of its driver."""
     ends = time.monotonic() + limit_s
-    while not (run / "ended.json").exists() and status(driver) not in GONE:
+    while not (run / "ended.json").exists() and read_status(driver) not in GONE:
         assert time.monotonic() < ends, f"{run}: no end within {limit_s} s"
         time.sleep(0.05)
 
@@ -226,7 +226,7 @@ def first_verdict(job, jobs, host_records, work, others):
     driver = supervisor(run)
     wait_for_end(run, driver, job.limit_s + 120)
     end_driver(driver)
-    return judge(run)
+    return judge_run(run)
 
 
 @dataclass(frozen=True)
@@ -254,7 +254,7 @@ class OwnJob:
         for name, value in self.fields:
             Edit("job.yml", f"{name}:", f"{name}: {value}", instead=True).apply(folder)
         job = load_job(JOBS, str(folder))
-        others = {job.name: folder, **sent_with(job, folder)}
+        others = {job.name: folder, **list_sent_data(job, folder)}
         verdict = first_verdict(job, JOBS, host_records, work, others)
         if (verdict.cause or "").startswith(PORT_TAKEN):
             # NVFlare's simulator chooses ports that are free, which another job here may take before it does.

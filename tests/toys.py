@@ -9,8 +9,8 @@ import msgspec
 import psutil
 from waits import until
 
-from rekindle.host.look import held
-from rekindle.host.payload import packed, written
+from rekindle.host.look import is_held
+from rekindle.host.payload import pack_payload, write_payload
 from rekindle.records import Claim, Example, Job, RunSpec, Site
 
 STUBBORN = """
@@ -59,7 +59,7 @@ def toy(tmp_path, script, limit_s=60, silence_s=60, name="a run's folder", **fie
         silence_s=silence_s,
         **{"python": sys.executable, "versions": {}, **fields},
     )
-    environ = {**os.environ, "PYTHONPATH": str(written(packed(jobs), tmp_path / "payload"))}
+    environ = {**os.environ, "PYTHONPATH": str(write_payload(pack_payload(jobs), tmp_path / "payload"))}
 
     def start(verb="start", nonce="of this run"):
         command = [sys.executable, "-m", "rekindle.driver", verb, str(run)]
@@ -79,7 +79,7 @@ def wait_for(path, limit_s=300):
 def wait_for_end(run):
     """Return the run's folder once its supervisor has let go of it."""
     lock = run / "driver.lock"
-    until(lambda: lock.exists() and not held(lock), 300, "the supervisor goes on")
+    until(lambda: lock.exists() and not is_held(lock), 300, "the supervisor goes on")
     return run
 
 

@@ -21,11 +21,11 @@ from rekindle.trainer import (
     SITE,
     WORLD_SIZE,
     Evidence,
-    end_at_uncaught_exception,
-    fingerprint,
-    turn,
+    fingerprint_weights,
+    install_guard,
+    take_turn,
 )
-from rekindle.trainer.ddp import broadcast, join
+from rekindle.trainer.ddp import broadcast_value, join_group
 from rekindle.trainer.pace import Pace
 
 
@@ -67,7 +67,7 @@ class Witness(Callback):
             self.metrics = {"accuracy": float(trainer.callback_metrics["accuracy"])}
 
     def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
-        self.model_in, self.losses, self.samples = fingerprint(module.state_dict()), [], 0
+        self.model_in, self.losses, self.samples = fingerprint_weights(module.state_dict()), [], 0
         self.began = time.perf_counter()
 
     def on_train_batch_end(self, trainer: Trainer, module: LightningModule, *rest: Any) -> None:
@@ -85,7 +85,7 @@ class Witness(Callback):
             losses=self.losses,
             metrics=self.metrics,
             model_in=self.model_in,
-            model_out=fingerprint(module.state_dict()),
+            model_out=fingerprint_weights(module.state_dict()),
             forward_s=self.pace.take(),
         )
         self.number += 1
@@ -93,13 +93,13 @@ class Witness(Callback):
 
 def main() -> None:
     evidence = Evidence()
-    end_at_uncaught_exception(evidence)
+    install_guard(evidence)
     parser = argparse.ArgumentParser()
     parser.add_argument("--sites", nargs="+", required=True)
     parser.add_argument("--local_epoch", type=int, default=2)
     args = parser.parse_args()
 
-    device = join(evidence)
+    device = join_group(evidence)
     module, data = SmallCNN(), Digits(args.sites.index(SITE), len(args.sites))
     trainer = Trainer(
         accelerator="gpu" if device.type == "cuda" else "cpu",
@@ -119,9 +119,9 @@ def main() -> None:
         check_val_every_n_epoch=10**6,
     )
     flare.patch(trainer)
-    while broadcast(flare.is_running() if GLOBAL_RANK == 0 else None):
-        with turn():
-            broadcast("go")
+    while broadcast_value(flare.is_running() if GLOBAL_RANK == 0 else None):
+        with take_turn():
+            broadcast_value("go")
             trainer.validate(module, datamodule=data, verbose=False)
             trainer.fit(module, datamodule=data)
             trainer.test(module, datamodule=data, verbose=False)

@@ -10,12 +10,12 @@ from model import Digits, SmallCNN
 from nvflare.app_opt.pt.recipes.fedavg import FedAvgRecipe
 from nvflare.recipe import SimEnv
 
-from rekindle.trainer import Evidence, Sites, job_options
-from rekindle.trainer.weights import global_model
+from rekindle.trainer import Evidence, Sites, make_parser
+from rekindle.trainer.weights import read_global_model
 
 
 def main() -> None:
-    args = job_options(__doc__).parse_args()
+    args = make_parser(__doc__).parse_args()
 
     torch.manual_seed(0)
     model = SmallCNN()
@@ -40,7 +40,7 @@ def main() -> None:
         target("model.py")
     recipe.execute(SimEnv(clients=sites.names, workspace_root="workspace"))
 
-    final = global_model("lightning_ddp")
+    final = read_global_model("lightning_ddp")
     model.load_state_dict(final)
     model.eval()
     images, labels = Digits().held_out.tensors

@@ -20,13 +20,13 @@ from rekindle.trainer import (
     SITE,
     WORLD_SIZE,
     Evidence,
-    end_at_uncaught_exception,
-    fingerprint,
+    fingerprint_weights,
     follow_rank_zero,
+    install_guard,
 )
-from rekindle.trainer.ddp import broadcast, join, take
+from rekindle.trainer.ddp import broadcast_value, join_group, load_weights
 from rekindle.trainer.pace import Pace
-from rekindle.trainer.weights import size_of
+from rekindle.trainer.weights import measure_weights
 
 
 class Clock(TrainerCallback):
@@ -51,7 +51,7 @@ class OverRounds(Trainer):
 
 def main() -> None:
     evidence = Evidence()
-    end_at_uncaught_exception(evidence)
+    install_guard(evidence)
     parser = argparse.ArgumentParser()
     parser.add_argument("--model_name_or_path", required=True)
     parser.add_argument("--data_path", type=Path, required=True)
@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--use_tracking", nargs="*", required=True)
     args = parser.parse_args()
 
-    device = join(evidence)
+    device = join_group(evidence)
     data, tokenizer = tokenized(files(args.data_path, SITE), args.model_name_or_path)
     model = load_model(args.model_name_or_path, args.train_mode).to(device)
     weights, pace = exchanged(model), Pace(model)
@@ -96,9 +96,9 @@ def main() -> None:
         callbacks=[clock],
     )
 
-    for number, received in follow_rank_zero(broadcast):
-        take(weights, received)
-        model_in = fingerprint(weights)
+    for number, received in follow_rank_zero(broadcast_value):
+        load_weights(weights, received)
+        model_in = fingerprint_weights(weights)
         trainer.optimizer = trainer.lr_scheduler = None  # new in each round; the schedule goes on
         trainer.round, trainer.rounds = number, args.num_rounds
         trainer.train()
@@ -114,9 +114,9 @@ def main() -> None:
             losses=losses,
             metrics=metrics,
             model_in=model_in,
-            model_out=fingerprint(weights),
-            bytes_in=size_of(received.params) if received else None,
-            bytes_out=size_of(weights) if received else None,
+            model_out=fingerprint_weights(weights),
+            bytes_in=measure_weights(received.params) if received else None,
+            bytes_out=measure_weights(weights) if received else None,
             forward_s=pace.take(),
         )
         if received is not None:

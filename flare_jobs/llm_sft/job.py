@@ -15,12 +15,12 @@ from recipe import FORMATS, make_recipe
 from tracking import TRACKERS
 from transformers import DataCollatorForSeq2Seq, PreTrainedModel, Trainer, TrainingArguments
 
-from rekindle.trainer import Evidence, Sites, job_options
-from rekindle.trainer.weights import global_model, size_of
+from rekindle.trainer import Evidence, Sites, make_parser
+from rekindle.trainer.weights import measure_weights, read_global_model
 
 
 def options() -> argparse.Namespace:
-    parser = job_options(__doc__)
+    parser = make_parser(__doc__)
     parser.add_argument("--model_name_or_path", default="", help="default: an untrained GPT-2")
     parser.add_argument("--data_path", type=Path, help="folder with a folder a site; default: generated")
     parser.add_argument("--train_mode", choices=["SFT", "PEFT"], default="SFT")
@@ -61,13 +61,13 @@ def main() -> None:
     recipe = make_recipe(args, sites, base, data, checkpoint)
     recipe.execute(SimEnv(clients=sites.names, workspace_root="workspace"))
 
-    final = global_model("llm_sft")
+    final = read_global_model("llm_sft")
     for name, tensor in weights.items():
         tensor.data.copy_(final[name])
     Evidence("job").final(
         final,
         metrics={"eval_loss": mean(loss(model, base, of_site) for of_site in data_files.values())},
-        model_bytes=size_of(dict(model.named_parameters())),
+        model_bytes=measure_weights(dict(model.named_parameters())),
     )
 
 

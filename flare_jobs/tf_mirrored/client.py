@@ -16,15 +16,22 @@ from rekindle.trainer import (
     GLOBAL_RANK,
     SITE,
     Evidence,
-    end_at_uncaught_exception,
-    fingerprint,
+    fingerprint_weights,
     follow_rank_zero,
+    install_guard,
 )
-from rekindle.trainer.replicas import broadcast, devices, join, meet, take, timed
+from rekindle.trainer.replicas import (
+    broadcast_number,
+    join_replicas,
+    list_devices,
+    load_keras_weights,
+    meet_nodes,
+    time_forward,
+)
 
 
 def main() -> None:
-    end_at_uncaught_exception(Evidence())
+    install_guard(Evidence())
     parser = argparse.ArgumentParser()
     parser.add_argument("--sites", nargs="+", required=True)
     parser.add_argument("--replicas", type=int, required=True)
@@ -32,8 +39,8 @@ def main() -> None:
     parser.add_argument("--batch_size", type=int, default=32, help="of one replica")
     args = parser.parse_args()
 
-    strategy, backend = join(args.replicas)
-    names = devices(strategy)
+    strategy, backend = join_replicas(args.replicas)
+    names = list_devices(strategy)
     given = [uuid for uuid in os.environ["CUDA_VISIBLE_DEVICES"].split(",") if uuid]
     evidences = [Evidence(rank=GLOBAL_RANK + local) for local in range(len(names))]
     for local, evidence in enumerate(evidences):
@@ -52,7 +59,7 @@ def main() -> None:
 
     def replica_step(x: Any, y: Any) -> tuple[Any, Any, Any]:
         with tf.GradientTape() as tape:
-            losses, forward_s = timed(lambda x, y: loss_of(y, model(x, training=True)), x, y)
+            losses, forward_s = time_forward(lambda x, y: loss_of(y, model(x, training=True)), x, y)
             loss = tf.nn.compute_average_loss(losses, global_batch_size=batch)
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
@@ -64,10 +71,10 @@ def main() -> None:
         counts, forward_s = map(strategy.experimental_local_results, local)
         return strategy.reduce("SUM", sums, axis=None), counts, forward_s
 
-    for number, received in follow_rank_zero(broadcast):
+    for number, received in follow_rank_zero(broadcast_number):
         with strategy.scope():
-            take(model, received)
-        model_in = fingerprint(weights_of(model))
+            load_keras_weights(model, received)
+        model_in = fingerprint_weights(weights_of(model))
         metrics = {"accuracy": accuracy(model, *held_out)}
         samples, forward_s = np.zeros(len(names), int), np.zeros(len(names))
         losses, steps, began = [], 0, time.perf_counter()
@@ -81,7 +88,7 @@ def main() -> None:
             losses.append(float(np.mean(of_steps)))
             steps += len(of_steps)
         seconds = time.perf_counter() - began
-        meet()
+        meet_nodes()
         trained = weights_of(model)
         for local, evidence in enumerate(evidences):
             evidence.round(
@@ -91,7 +98,7 @@ def main() -> None:
                 losses=losses,
                 metrics=metrics,
                 model_in=model_in,
-                model_out=fingerprint(trained),
+                model_out=fingerprint_weights(trained),
                 forward_s=float(forward_s[local]) or None,
             )
         if received is not None:

@@ -10,11 +10,11 @@ from model import SmallCNN, accuracy, load, weights_of
 from nvflare.app_opt.tf.recipes.fedavg import FedAvgRecipe
 from nvflare.recipe import SimEnv
 
-from rekindle.trainer import Evidence, Sites, job_options
+from rekindle.trainer import Evidence, Sites, make_parser
 
 
 def main() -> None:
-    parser = job_options(__doc__)
+    parser = make_parser(__doc__)
     parser.add_argument("--batch_size", type=int, default=32, help="of one replica")
     args = parser.parse_args()
 

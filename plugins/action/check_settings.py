@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from rekindle import settings
-from rekindle.actions.base import Action, Failed
-from rekindle.host import places
+from rekindle.actions.base import Action, TaskFailure
+from rekindle.host import paths
 from rekindle.jobs import lease
 
 
@@ -17,10 +17,12 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Check the host's variables; nothing is asked of the host."""
         stages = [role.rpartition(".")[2] for role in task_vars.get("ansible_play_role_names", ())]
-        if mistakes := settings.of_host(task_vars, self._templar.template, places.repository(), stages):
-            raise Failed.joined(mistakes)
+        if mistakes := settings.find_host_mistakes(
+            task_vars, self._templar.template, paths.find_collection(), stages
+        ):
+            raise TaskFailure.joined(mistakes)
         host = task_vars["inventory_hostname"]
-        started = lease.started(Path(args["results"]), host) or datetime.now(timezone.utc)
-        ends = lease.deadline(args["lease_ends"], args["budget"], started)
-        lease.keep(Path(args["home"]), host, started, ends)
+        started = lease.find_start(Path(args["results"]), host) or datetime.now(timezone.utc)
+        ends = lease.find_deadline(args["lease_ends"], args["budget"], started)
+        lease.write_lease(Path(args["home"]), host, started, ends)
         return {"msg": "All settings are known."}

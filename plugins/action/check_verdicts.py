@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from rekindle import jobs
-from rekindle.actions.base import Action, Failed
-from rekindle.host.places import JOBS
+from rekindle.actions.base import Action, TaskFailure
+from rekindle.host.paths import JOBS
 from rekindle.jobs import lease
 from rekindle.records import Complaint, RecordError
-from rekindle.records.folders import host_in, plan_in, verdict_in
+from rekindle.records.layout import host_in, plan_in, verdict_in
 
 
 class ActionModule(Action):
@@ -38,13 +38,13 @@ class ActionModule(Action):
                 message = f"{name} is {verdict.verdict}: {verdict.cause}"
                 complaints.append(Complaint(message, str(verdict.remedy)))
         if complaints:
-            raise Failed.joined(complaints)
+            raise TaskFailure.joined(complaints)
         return {"msg": "Every required job passed."}
 
 
 def _foreseen(folder: Path) -> dict[str, Any]:
     host, plan = host_in(folder), plan_in(folder)
-    left_s = lease.left_s(folder, datetime.now(timezone.utc))
-    if reasons := jobs.stops(jobs.load_planned(JOBS, plan), host, plan, left_s):
-        raise Failed.joined(map(Failed.of, reasons))
+    left_s = lease.measure_left(folder, datetime.now(timezone.utc))
+    if reasons := jobs.find_stops(jobs.load_planned(JOBS, plan), host, plan, left_s):
+        raise TaskFailure.joined(map(TaskFailure.of, reasons))
     return {"msg": "Every required job could run."}

@@ -7,15 +7,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from rekindle import hostfacts, records
-from rekindle.actions.base import Action, Failed
-from rekindle.actions.limits import limited
-from rekindle.gpus.chosen import with_chosen
+from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.limits import limit_action
+from rekindle.gpus.choice import choose_gpus
 from rekindle.host import folders
 from rekindle.hostfacts import cluster, nodes
-from rekindle.hostfacts.frames import ask
+from rekindle.hostfacts.frames import ask_frames
 
 
-@limited
+@limit_action
 class ActionModule(Action):
     """Returns ``host``; with ``slurm`` it is a compute node, login.json has the login node, and
     node-<name>.json a node of each other kind in the partition.
@@ -27,42 +27,44 @@ class ActionModule(Action):
         """Collect, which changes nothing on the host; fails if the host lacks what it needs."""
         if args["slurm"] and args["gpus"]:
             fix = "ask for as many in rekindle_slurm, and leave rekindle_gpus out."
-            raise Failed("rekindle_gpus is set, and SLURM chooses the GPUs.", fix)
+            raise TaskFailure("rekindle_gpus is set, and SLURM chooses the GPUs.", fix)
         name, dest = task_vars["inventory_hostname"], Path(args["dest"])
         warnings: list[str] = []
-        frames = ask(self._low_level_execute_command, args["root"], args["tmpdir"])
-        host = nodes.record(frames, name, args["root"])
+        frames = ask_frames(self._low_level_execute_command, args["root"], args["tmpdir"])
+        host = nodes.read_host(frames, name, args["root"])
         for left in (dest / folders.LOGIN_RECORD, *dest.glob("node-*.json")):
             left.unlink(missing_ok=True)
         if args["slurm"]:
-            wanted = records.convert(args["slurm"], records.Slurm)
+            wanted = records.convert_builtins(args["slurm"], records.Slurm)
             host, warnings = self._nodes(host, wanted, frames["root"].text.strip(), args)
-        host = with_chosen(hostfacts.with_brought(host, args["python_archive"]), args["gpus"])
-        if notice := hostfacts.notice(host):
+        host = choose_gpus(hostfacts.add_brought(host, args["python_archive"]), args["gpus"])
+        if notice := hostfacts.describe_brought(host):
             warnings.append(notice)
-        records.write(dest / folders.HOST_RECORD, host)
-        lacks = hostfacts.unmet(host, gpus_required=args["gpus_required"], min_free_gb=args["min_free_gb"])
+        records.write_record(dest / folders.HOST_RECORD, host)
+        lacks = hostfacts.find_unmet(
+            host, gpus_required=args["gpus_required"], min_free_gb=args["min_free_gb"]
+        )
         if lacks:
-            raise Failed.joined(lacks)
-        return {"changed": False, "host": records.to_builtins(host), "warnings": warnings}
+            raise TaskFailure.joined(lacks)
+        return {"changed": False, "host": records.dump_builtins(host), "warnings": warnings}
 
     def _nodes(
         self, login: records.HostRecord, wanted: records.Slurm, place: str, args: dict[str, Any]
     ) -> tuple[records.HostRecord, list[str]]:
         """Return an allocated node and warnings; write the records of the cluster and other nodes."""
-        login = replace(login, cluster=nodes.known_of(self._low_level_execute_command))
-        records.write(Path(args["dest"], folders.LOGIN_RECORD), login)
+        login = replace(login, cluster=nodes.ask_cluster(self._low_level_execute_command))
+        records.write_record(Path(args["dest"], folders.LOGIN_RECORD), login)
         warnings: list[str] = []
         if known := login.cluster:
-            if refused := list(cluster.refusals(known, wanted, login.host)):
-                raise Failed.joined(refused)
-            warnings += cluster.warnings(known, wanted, login.host)
-        there = nodes.Nodes(self._low_level_execute_command, login, args["root"], args["tmpdir"])
+            if refused := list(cluster.find_refusals(known, wanted, login.host)):
+                raise TaskFailure.joined(refused)
+            warnings += cluster.find_warnings(known, wanted, login.host)
+        there = nodes.ClusterNodes(self._low_level_execute_command, login, args["root"], args["tmpdir"])
         given, host = there.given(wanted, place)
         for name, seen in there.others(wanted, place, given):
             if isinstance(seen, str):
                 warnings.append(seen)
             else:
-                node = hostfacts.with_brought(seen, args["python_archive"])
-                records.write(Path(args["dest"], f"node-{name}.json"), node)
+                node = hostfacts.add_brought(seen, args["python_archive"])
+                records.write_record(Path(args["dest"], f"node-{name}.json"), node)
         return host, warnings

@@ -12,52 +12,55 @@ from ansible.utils.display import Display
 
 from rekindle import records
 from rekindle.actions import clock
-from rekindle.actions.asked import command_of
-from rekindle.actions.base import Action, Failed
-from rekindle.actions.limits import fetch, limited
+from rekindle.actions.answers import make_command
+from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.limits import fetch_file, limit_action
 from rekindle.host import folders
 from rekindle.host.archive import TOTAL_LIMIT, ArchiveError
 from rekindle.records import RecordError
-from rekindle.records.folders import left_in
-from rekindle.records.text import one_line
-from rekindle.results import federated, received
-from rekindle.results.gather import placed_in
+from rekindle.records.layout import left_in
+from rekindle.records.text import fold_line
+from rekindle.results import collection, federated
+from rekindle.results.contents import locate_placed
 
 _DIGEST = "import hashlib, sys; print(hashlib.sha256(open(sys.argv[1], 'rb').read()).hexdigest())"
 _ROUND_TRIPS = 3
 
 
-@limited
+@limit_action
 class ActionModule(Action):
     """plugins/modules has its documentation."""
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Pack there, fetch, unpack and judge here: the host names no file and gives no verdict."""
         home, job, part = Path(args["home"]), args["job"], args["federated"]
-        path, dest = placed_in(home, job), home / job
+        path, dest = locate_placed(home, job), home / job
         if part:
-            path, dest = federated.placed_part(home, job), federated.part_of(home.parent, job, home.name)
+            path, dest = (
+                federated.locate_placed_part(home, job),
+                federated.locate_part(home.parent, job, home.name),
+            )
         if not path.exists():
             return {"skipped": True, "skip_reason": f"{args['job']} was not placed on the host."}
-        placed = records.read(path, records.PlacedRecord)
+        placed = records.read_record(path, records.PlacedRecord)
         packed = f"{placed.run}.{secrets.token_hex(8)}.tar.gz"  # another may collect the same run
-        pack = command_of(args["python"], placed.payload, "rekindle.host.archive", placed.run, packed)
+        pack = make_command(args["python"], placed.payload, "rekindle.host.archive", placed.run, packed)
         digest = shlex.join([args["python"], "-ISc", _DIGEST, placed.payload])
         answer = self._low_level_execute_command(f"{pack} && {{ {digest}; :; }}")
         if answer["rc"] != 0:
             complaint = " ".join(answer["stderr"].split())[-500:]
-            raise Failed(f"The run could not be packed on the host: {complaint}")
+            raise TaskFailure(f"The run could not be packed on the host: {complaint}")
         trips = 1 if placed.spec.job.federated else _ROUND_TRIPS
-        now = clock.ask(self._low_level_execute_command, args["python"], trips)
+        now = clock.ask_clock(self._low_level_execute_command, args["python"], trips)
         complaint = ""
         with tempfile.TemporaryDirectory() as folder:
             archive = Path(folder, "run.tar.gz")
             try:
-                fetch(self._connection, packed, str(archive), TOTAL_LIMIT)
+                fetch_file(self._connection, packed, str(archive), TOTAL_LIMIT)
                 if part:
                     federated.keep_part(archive, dest, now)
                 else:
-                    received.keep(archive, dest, placed, now, clock.last_line(answer))
+                    collection.keep_run(archive, dest, placed, now, clock.take_last_line(answer))
             except AnsibleConnectionFailure:
                 raise
             except AnsibleError as error:
@@ -67,7 +70,7 @@ class ActionModule(Action):
                 complaint = str(error)
         self._low_level_execute_command(f"rm -f {shlex.quote(packed)}")
         if complaint:
-            raise Failed.of(complaint)
+            raise TaskFailure.of(complaint)
         if left := _left(dest):
             Display().display(f"{task_vars['inventory_hostname']} {args['job']}: {left}")
         return {}
@@ -80,7 +83,7 @@ def _left(run: Path) -> str:
     try:
         left = left_in(run)
     except RecordError as error:
-        return one_line(str(error))
+        return fold_line(str(error))
     named = ", ".join(f"{name} ({why})" for name, why in list(left.files.items())[:3])
     more = len(left.files) + left.more - 3
-    return one_line(f"stayed on the host: {named}{f' and {more} more' if more > 0 else ''}")
+    return fold_line(f"stayed on the host: {named}{f' and {more} more' if more > 0 else ''}")

@@ -3,9 +3,9 @@
 
 from ansible.plugins.action.copy import ActionModule as Copy
 
-from rekindle.actions.limits import limited
+from rekindle.actions.limits import limit_action
 
 
-@limited
+@limit_action
 class ActionModule(Copy):
     """plugins/modules has its documentation."""

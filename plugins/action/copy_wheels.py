@@ -8,15 +8,15 @@ from typing import Any
 
 from ansible.utils.display import Display
 
-from rekindle.actions.base import Action, Failed
-from rekindle.actions.limits import limited
-from rekindle.capsule.specs import specs_in
-from rekindle.environments.lockfile import lacking, pins
+from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.limits import limit_action
+from rekindle.capsule.specs import read_specs
+from rekindle.environments.lockfile import find_lacking, read_pins
 from rekindle.host import folders
 from rekindle.hostfacts import frames
 
 
-@limited
+@limit_action
 class ActionModule(Action):
     """plugins/modules has its documentation."""
 
@@ -25,21 +25,21 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Send what the host lacks; fail if the wheelhouse itself is not complete."""
         folder = Path(args["folder"])
-        host, specs = specs_in(folder, args["capsule"])
+        host, specs = read_specs(folder, args["capsule"])
         brought = 0
         for spec in specs:
             source = Path(args["wheelhouse"], spec["lock_sha256"][:12])
             root, digest = Path(host.root), spec["lock_sha256"]
-            target = folders.wheels(root, digest)
-            built = folders.marker(root, spec["name"], digest)
+            target = folders.locate_wheels(root, digest)
+            built = folders.locate_marker(root, spec["name"], digest)
             there = self._there(host.host, target, built)
             if there is None:
                 continue
-            missing = list(lacking(pins(spec["lock_text"], host.os.architecture), source))
+            missing = list(find_lacking(read_pins(spec["lock_text"], host.os.architecture), source))
             if missing:
                 plan = str(folder / folders.PLAN_RECORD)
                 fix = shlex.join(["rekindle", "bundle", plan, "-o", args["wheelhouse"]])
-                raise Failed(f"The wheelhouse lacks {spec['lock']}: {missing[0]}.", fix)
+                raise TaskFailure(f"The wheelhouse lacks {spec['lock']}: {missing[0]}.", fix)
             brought += self._bring(source, target, there, f"{host.host} {spec['name']}")
         return {"changed": brought > 0}
 
@@ -48,7 +48,7 @@ class ActionModule(Action):
         quoted = shlex.quote(str(target))
         sizes = f"mkdir -p {quoted} && cd {quoted} && wc -c -- * 2>/dev/null"
         execute = self._low_level_execute_command
-        found = frames.there(execute, host, "wheels", {"built": built}, sizes)["built"]
+        found = frames.ask_paths(execute, host, "wheels", {"built": built}, sizes)["built"]
         if found.answered:
             return None
         pairs = (line.split(maxsplit=1) for line in found.text.splitlines())

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from rekindle import acceptance
-from rekindle.actions.base import Action, Failed
+from rekindle.actions.base import Action, TaskFailure
 from rekindle.host import folders
 from rekindle.records.acceptance import JOBS
-from rekindle.records.folders import acceptance_in, plan_in, verdict_in
+from rekindle.records.layout import acceptance_in, plan_in, verdict_in
 
 
 class ActionModule(Action):
@@ -24,9 +24,9 @@ class ActionModule(Action):
         message = f"{verdict.job} is {verdict.verdict}: {verdict.cause}"
         if (folder / folders.ACCEPTANCE_RECORD).exists():
             record = acceptance_in(folder)
-            if args["gate"] == "faults" and verdict.verdict == "FAIL" and acceptance.only_slow(record):
+            if args["gate"] == "faults" and verdict.verdict == "FAIL" and acceptance.is_only_slow(record):
                 return {"msg": f"{message} Jobs run, as no result of its GPUs is wrong."}
-            out = acceptance.failed_gpus(record)
+            out = acceptance.find_failed_gpus(record)
             if args["gate"] == "gpu" and len(out) < len(record.gpus):
                 return {"msg": f"{len(out)} of {len(record.gpus)} GPUs failed, and jobs run on the others."}
-        raise Failed(message, str(verdict.remedy))
+        raise TaskFailure(message, str(verdict.remedy))

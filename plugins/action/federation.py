@@ -12,17 +12,17 @@ from msgspec.structs import replace
 
 from rekindle import records
 from rekindle.actions import clock
-from rekindle.actions.asked import ask, command_of
-from rekindle.actions.base import Action, Failed
-from rekindle.actions.limits import limited
-from rekindle.federation import placing, status
+from rekindle.actions.answers import ask_host, make_command
+from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.limits import limit_action
+from rekindle.federation import placement, status
 from rekindle.host import folders
-from rekindle.records.text import as_json
-from rekindle.report.federation import federation_text
-from rekindle.report.table import terminal
+from rekindle.records.text import format_json
+from rekindle.report.federation import format_federation
+from rekindle.report.table import measure_terminal
 
 
-@limited
+@limit_action
 class ActionModule(Action):
     """plugins/modules has its documentation."""
 
@@ -36,9 +36,9 @@ class ActionModule(Action):
         found = self._low_level_execute_command(f"cat {root}/{shlex.quote(f'{there}/{folders.MEMBER}')}")
         if found["rc"]:
             if args["do"] == "start":
-                raise Failed(f"{host} has no kit of the federation {args['name']}.", "run federate.yml.")
+                raise TaskFailure(f"{host} has no kit of the federation {args['name']}.", "run federate.yml.")
             return {"changed": False, "member": None}
-        self._member = records.decode(str(found["stdout"]), records.MemberRecord)
+        self._member = records.decode_json(str(found["stdout"]), records.MemberRecord)
         self._folder = str(Path(self._member.participant.kit).parent)
         if args["do"] == "start":
             return self._start(args, task_vars)
@@ -47,29 +47,29 @@ class ActionModule(Action):
             return {"changed": bool(answer["changed"])}
         if args["do"] == "require_down" and answer["since"]:
             message = f"The federation {args['name']} is up on {host}, for jobs of its users."
-            raise Failed(message, "end it: rekindle federate --stop -i INVENTORY")
-        clock_there = clock.ask(self._low_level_execute_command, self._member.python, 3)
-        member = status.member(host, self._member, answer, clock_there)
-        return {"changed": False, "member": records.to_builtins(member)}
+            raise TaskFailure(message, "end it: rekindle federate --stop -i INVENTORY")
+        clock_there = clock.ask_clock(self._low_level_execute_command, self._member.python, 3)
+        member = status.describe_member(host, self._member, answer, clock_there)
+        return {"changed": False, "member": records.dump_builtins(member)}
 
     def _start(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Start it with the settings for the links that were measured."""
         groups, present = task_vars["groups"], task_vars["ansible_play_hosts"]
         server, sites = groups["flare_server"][0], groups["flare_sites"]
-        members = placing.Members(Path(args["results"]), server, sites, present, args["min_sites"])
+        members = placement.Members(Path(args["results"]), server, sites, present, args["min_sites"])
         host = task_vars["inventory_hostname"]
         member = replace(self._member, participant=members.participant(host))
-        left = self._low_level_execute_command(placing.leaving(member))
+        left = self._low_level_execute_command(placement.leave_command(member))
         if left["rc"]:
-            raise Failed(f"{host} cannot write into {self._folder}.", "see its rights and room.")
+            raise TaskFailure(f"{host} cannot write into {self._folder}.", "see its rights and room.")
         return {"changed": bool(self._ask(host, "start")["changed"])}
 
     def _ask(self, host: str, what: str) -> dict[str, Any]:
-        """Return what the host answers to a verb of `rekindle.trainer.kept`."""
+        """Return what the host answers to a verb of `rekindle.trainer.parent`."""
         there = self._member
-        command = command_of(there.python, there.payload, "rekindle.trainer.kept", what, self._folder)
+        command = make_command(there.python, there.payload, "rekindle.trainer.parent", what, self._folder)
         fix = "run federate.yml, which repairs it."
-        return ask(self._low_level_execute_command, host, command, 100_000, fix)
+        return ask_host(self._low_level_execute_command, host, command, 100_000, fix)
 
 
 def _show(name: str, task_vars: dict[str, Any]) -> dict[str, Any]:
@@ -78,9 +78,9 @@ def _show(name: str, task_vars: dict[str, Any]) -> dict[str, Any]:
     names = json.loads(json.dumps([name, *groups["flare_server"], *groups["flare_sites"]]))  # no tags
     answers = {host: of_hosts[host].get("federation_member") or {} for host in names[1:]}
     text = json.dumps({host: one["member"] for host, one in answers.items() if "member" in one})
-    found = status.federation(names[0], names[1:], records.decode(text, status.MEMBERS))
+    found = status.describe_federation(names[0], names[1:], records.decode_json(text, status.MEMBERS))
     if file := os.environ.get("REKINDLE_FEDERATION"):
-        Path(file).write_text(as_json(found), encoding="utf-8")
+        Path(file).write_text(format_json(found), encoding="utf-8")
     else:
-        Display().display("\n" + federation_text(found, *terminal()))
+        Display().display("\n" + format_federation(found, *measure_terminal()))
     return {"changed": False}

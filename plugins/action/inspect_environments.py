@@ -6,16 +6,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rekindle.actions import asked
-from rekindle.actions.base import Action, Failed
-from rekindle.actions.limits import limited, within
-from rekindle.capsule.capsules import receive
-from rekindle.capsule.sizes import to_fetch
-from rekindle.capsule.specs import specs_in
+from rekindle.actions import answers
+from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.limits import limit_action, limit_time
+from rekindle.capsule.capsules import receive_environments
+from rekindle.capsule.sizes import sum_downloads
+from rekindle.capsule.specs import read_specs
 from rekindle.environments import Specification
 from rekindle.host import folders
 from rekindle.hostfacts import frames
-from rekindle.records import HostRecord, PayloadRecord, StandingRecord, read, write
+from rekindle.records import HostRecord, PayloadRecord, StandingRecord, read_record, write_record
 from rekindle.results import state
 
 _LONGEST = 4 << 20
@@ -24,7 +24,7 @@ _LIMIT_S = 120
 """For one; a host that has to look for longer does so as it builds, where it is followed."""
 
 
-@limited
+@limit_action
 class ActionModule(Action):
     """plugins/modules has its documentation."""
 
@@ -37,14 +37,14 @@ class ActionModule(Action):
         was sent, so theirs are kept.
         """
         home, host_name = Path(args["folder"]), task_vars["inventory_hostname"]
-        host, specs = specs_in(home, args["capsule"], offline=bool(args["wheelhouse"]))
+        host, specs = read_specs(home, args["capsule"], offline=bool(args["wheelhouse"]))
         if self._task.check_mode:
             self._foresee(home, host, specs, args["wheelhouse"])
             return {"changed": False}
         for spec in specs:
-            state.keep_lock(spec["lock_text"])
+            state.keep_sent_lock(spec["lock_text"])
         if standing := self._standing(home, host, specs):
-            receive(standing, host_name, home, specs)
+            receive_environments(standing, host_name, home, specs)
             return {"changed": False}
         return {"changed": False, "specs": specs}
 
@@ -52,15 +52,15 @@ class ActionModule(Action):
         """Return the records of all, or nothing: one is to be built, or only a build can tell."""
         if host.slurm:  # a node looks
             return []
-        payload = read(home / folders.PAYLOAD_RECORD, PayloadRecord).path
-        command = asked.command_of(
+        payload = read_record(home / folders.PAYLOAD_RECORD, PayloadRecord).path
+        command = answers.make_command(
             specs[0]["python"], payload, "rekindle.environments", "standing", host.root
         )
         execute = partial(self._low_level_execute_command, in_data=json.dumps(specs).encode())
         try:
-            with within(_LIMIT_S):
-                answer = asked.ask(execute, host.host, command, _LONGEST, "")
-        except (Failed, TimeoutError):
+            with limit_time(_LIMIT_S):
+                answer = answers.ask_host(execute, host.host, command, _LONGEST, "")
+        except (TaskFailure, TimeoutError):
             return []
         standing = answer.get("environments")
         return standing if isinstance(standing, list) else []
@@ -68,8 +68,10 @@ class ActionModule(Action):
     def _foresee(self, home: Path, host: HostRecord, specs: list[Specification], wheelhouse: str) -> None:
         """Write standing.json."""
         root = Path(host.root)
-        built = {spec["name"]: folders.marker(root, spec["name"], spec["lock_sha256"]) for spec in specs}
-        found = frames.there(self._low_level_execute_command, host.host, "environments", built)
+        built = {
+            spec["name"]: folders.locate_marker(root, spec["name"], spec["lock_sha256"]) for spec in specs
+        }
+        found = frames.ask_paths(self._low_level_execute_command, host.host, "environments", built)
         standing = tuple(name for name in built if found[name].answered)
         missing = [spec for spec in specs if spec["name"] not in standing]
         wheels_mb = fetch_mb = None
@@ -77,7 +79,7 @@ class ActionModule(Action):
             kept = {Path(wheelhouse, spec["lock_sha256"][:12]) for spec in missing}
             wheels = (path for folder in kept for path in folder.glob("*"))
             wheels_mb = round(sum(path.stat().st_size for path in wheels) / 1e6)
-        elif (size := to_fetch(missing, host)) is not None:
+        elif (size := sum_downloads(missing, host)) is not None:
             fetch_mb = round(size / 1e6)
         record = StandingRecord(host=host.host, standing=standing, wheels_mb=wheels_mb, fetch_mb=fetch_mb)
-        write(home / folders.STANDING_RECORD, record)
+        write_record(home / folders.STANDING_RECORD, record)

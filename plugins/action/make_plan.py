@@ -8,27 +8,29 @@ from typing import Any
 from msgspec.structs import replace
 
 from rekindle import capsule, locks, records
-from rekindle.actions.base import Action, Failed
+from rekindle.actions.base import Action, TaskFailure
 from rekindle.capsule import wheelhouse
-from rekindle.capsule.packages import with_packages
-from rekindle.gpus.usable import usable_gpus
+from rekindle.capsule.packages import add_packages
+from rekindle.gpus.visibility import find_usable_gpus
 from rekindle.host import files, folders
-from rekindle.host.places import JOBS
+from rekindle.host.paths import JOBS
 from rekindle.jobs import (
     checkout,
-    environment_of,
-    expand,
+    choose_environment,
+    expand_names,
     find_missing,
-    foresee,
+    find_stops,
+    foresee_jobs,
     lease,
     load_job,
-    own_path,
-    stops,
+    resolve_own,
 )
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
-from rekindle.solver import solve
+from rekindle.solver import solve_plan
 
-locks.text(locks.DRIVER)  # read once, as each task has a process of its own that begins with what is known
+locks.read_lock(
+    locks.DRIVER
+)  # read once, as each task has a process of its own that begins with what is known
 
 
 class ActionModule(Action):
@@ -40,26 +42,26 @@ class ActionModule(Action):
         Under check, where this is the ``last`` stage, fail if a required job could not run, or not in time.
         """
         path = Path(args["folder"], folders.HOST_RECORD)
-        host = records.read(path, records.HostRecord)
-        gpus = [gpu for gpu in usable_gpus(host) if gpu.uuid]
+        host = records.read_record(path, records.HostRecord)
+        gpus = [gpu for gpu in find_usable_gpus(host) if gpu.uuid]
         measures = args["accept"] in ACCEPTANCE and gpus and not host.slurm
         first = [ACCEPTANCE[args["accept"]]] if measures else []
-        asked = {name: load_job(JOBS, name) for name in expand(JOBS, [*first, *args["jobs"]])}
-        over_hosts = {name: load_job(JOBS, name) for name in expand(JOBS, args["federated"])}
+        asked = {name: load_job(JOBS, name) for name in expand_names(JOBS, [*first, *args["jobs"]])}
+        over_hosts = {name: load_job(JOBS, name) for name in expand_names(JOBS, args["federated"])}
         loaded = sorted(asked.values(), key=lambda job: -job.priority)
         every = [*loaded, *over_hosts.values()]
         execute = self._low_level_execute_command
         lacks = [(job, find_missing(job, job.sites, host.host, execute)) for job in loaded]
         if any(job.example and job.example.folder for job in every):
-            source = checkout.named(args["checkout"], args["nvflare"])
+            source = checkout.provide_checkout(args["checkout"], args["nvflare"])
             source.require(every)
             lacks += [(job, source.lacks(job)) for job in every]
         lacking = {job.name: str(lack) for job, lack in lacks if lack}
         needed = [job.packaged for job in every if job.federated] + args["frameworks"]
-        needed += [environment_of(job, needed) for job in loaded]
+        needed += [choose_environment(job, needed) for job in loaded]
         kept = Path(args["capsule"]) if args["capsule"] else None
-        of_capsule = capsule.pins(kept) if kept else {}
-        plan = solve(
+        of_capsule = capsule.list_frameworks(kept) if kept else {}
+        plan = solve_plan(
             host,
             list(dict.fromkeys(needed)),
             gpus_required=args["gpus_required"],
@@ -67,30 +69,32 @@ class ActionModule(Action):
             system_site=args["system_site"],
             nvflare=args["nvflare"],
             jobs=[job.name for job in loaded],
-            made=records.timestamp(),
-            host_sha256=files.sha256(path),
+            made=records.format_time(),
+            host_sha256=files.digest_file(path),
         )
-        plan = with_packages(plan, host, every, path.parent, of_capsule)
+        plan = add_packages(plan, host, every, path.parent, of_capsule)
         named = {**asked, **over_hosts}
-        own = {job.name: str(file) for name, job in named.items() if (file := own_path(name))}
+        own = {job.name: str(file) for name, job in named.items() if (file := resolve_own(name))}
         plan = replace(
             plan, own=own, lacking=lacking, federated=tuple(job.name for job in over_hosts.values())
         )
-        could = [foreseen.job for foreseen in foresee(loaded, host, plan, None) if foreseen.refusal is None]
+        could = [
+            foreseen.job for foreseen in foresee_jobs(loaded, host, plan, None) if foreseen.refusal is None
+        ]
         plan = replace(plan, images=tuple(dict.fromkeys(job.image for job in could if job.image)))
         if kept:
-            plan = capsule.applied(plan, host, kept)
-        records.write(path.with_name(folders.PLAN_RECORD), plan)
+            plan = capsule.apply_capsule(plan, host, kept)
+        records.write_record(path.with_name(folders.PLAN_RECORD), plan)
         if plan.federated and not self._task.check_mode:
             joint = replace(plan, host=folders.FEDERATIONS, environments=(), jobs=plan.federated, images=())
-            records.write(path.parents[1] / folders.FEDERATIONS / folders.PLAN_RECORD, joint)
+            records.write_record(path.parents[1] / folders.FEDERATIONS / folders.PLAN_RECORD, joint)
         refusals = [entry.refusal for entry in plan.environments if entry.refusal]
         if not any(entry.build for entry in plan.environments):
-            raise Failed.joined(map(Failed.of, refusals))
+            raise TaskFailure.joined(map(TaskFailure.of, refusals))
         if args["wheelhouse"]:
             wheelhouse.require_files(path.parent, plan, host, Path(args["wheelhouse"]), kept)
         if self._task.check_mode and args["last"]:
-            left_s = lease.left_s(path.parent, datetime.now(timezone.utc))
-            if reasons := stops(loaded, host, plan, left_s):
-                raise Failed.joined(map(Failed.of, reasons))
+            left_s = lease.measure_left(path.parent, datetime.now(timezone.utc))
+            if reasons := find_stops(loaded, host, plan, left_s):
+                raise TaskFailure.joined(map(TaskFailure.of, reasons))
         return {"warnings": [*refusals, *(text for entry in plan.environments for text in entry.warnings)]}

@@ -9,21 +9,21 @@ from typing import Any
 from msgspec.structs import replace
 
 from rekindle import acceptance, jobs, records
-from rekindle.actions import asked, clock
-from rekindle.actions.base import Action, Failed
-from rekindle.actions.limits import limited
-from rekindle.federation import placing
+from rekindle.actions import answers, clock
+from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.limits import limit_action
+from rekindle.federation import placement
 from rekindle.host import folders, payload
-from rekindle.host.places import JOBS
+from rekindle.host.paths import JOBS
 from rekindle.jobs import checkout, lease
-from rekindle.jobs.prepare import code_in, digests
+from rekindle.jobs.preparation import digest_code, read_code
 from rekindle.records.base import read_valid
-from rekindle.records.folders import acceptance_in, env_in, host_in, images_in, plan_in
-from rekindle.results import federated, received, seal, state
-from rekindle.results.gather import placed_in
+from rekindle.records.layout import acceptance_in, env_in, host_in, images_in, plan_in
+from rekindle.results import collection, federated, seal, state
+from rekindle.results.contents import locate_placed
 
 
-@limited
+@limit_action
 class ActionModule(Action):
     """Returns ``spec``, ``run``: its folder on the host, by its inputs, and whether it ``passed`` there."""
 
@@ -35,11 +35,11 @@ class ActionModule(Action):
         if job.federated and args["gate"] == "gpu":
             host = _without_failed(host, folder)
         try:
-            sent = code_in(folder.parent / "payload" / Path(args["payload"]).name, job)
+            sent = read_code(folder.parent / "payload" / Path(args["payload"]).name, job)
             code = _code(job, plan, args["checkout"], sent)
             members = _members(args, task_vars)
             sites = members.sites(job) if members else ()
-            spec = jobs.prepare(job, host, plan, env, _tmpdir(args["tmpdir"], host), sites)
+            spec = jobs.prepare_spec(job, host, plan, env, _tmpdir(args["tmpdir"], host), sites)
             if members:
                 spec = replace(
                     spec,
@@ -48,61 +48,61 @@ class ActionModule(Action):
                 )
             spec = replace(
                 spec,
-                files=digests(sent, job, on_gpus=bool(spec.gpus)),
+                files=digest_code(sent, job, on_gpus=bool(spec.gpus)),
                 versions={**spec.versions, **code, **_image(job, folder, host)},
             )
             if lack := jobs.find_missing(job, len(spec.sites), host.host, self._low_level_execute_command):
                 raise lack
-            run = f"{host.root}/{folders.RUNS}/{job.name}-{jobs.digest(spec, Path(args['payload']).name)}"
-            spec = jobs.within(spec, lease.ends(folder))
+            run = f"{host.root}/{folders.RUNS}/{job.name}-{jobs.digest_inputs(spec, Path(args['payload']).name)}"
+            spec = jobs.limit_spec(spec, lease.find_end(folder))
         except jobs.NoRunError as reason:
             home = folder.parent / folders.FEDERATIONS if args["server"] else folder
-            _refuse(home, jobs.without_a_run(job, home.name, reason.verdict, reason.message, reason.fix))
+            _refuse(home, jobs.make_verdict(job, home.name, reason.verdict, reason.message, reason.fix))
             return {}
-        oldest = lease.oldest(args["max_age"], datetime.now(timezone.utc))
+        oldest = lease.find_oldest(args["max_age"], datetime.now(timezone.utc))
         if members:
             spec = replace(spec, clock=self._clock(args["python"]))
-            name, shared = placing.common(spec, Path(args["payload"]).name)
-            nonce = state.agree(name, shared, again=args["rerun"], oldest=oldest).nonce
-            spec = state.under(run, replace(spec, nonce=nonce))
-            target, finished = federated.placed_part(folder, job.name), False
+            name, shared = placement.take_common(spec, Path(args["payload"]).name)
+            nonce = state.agree_nonce(name, shared, again=args["rerun"], oldest=oldest).nonce
+            spec = state.find_sent_spec(run, replace(spec, nonce=nonce))
+            target, finished = federated.locate_placed_part(folder, job.name), False
         else:
-            spec = state.agree(run, spec, again=args["rerun"], oldest=oldest)
+            spec = state.agree_nonce(run, spec, again=args["rerun"], oldest=oldest)
             finished = spec.clock is not None and not args["rerun"] and self._finished(args, run, spec.nonce)
             if spec.clock is None:
                 spec = replace(spec, clock=self._clock(args["python"]))
-                state.keep(run, spec)
-            target = placed_in(folder, job.name)
+                state.keep_spec(run, spec)
+            target = locate_placed(folder, job.name)
             _forget(folder / job.name / folders.VERDICT, spec.nonce)
-        placed = records.PlacedRecord(run=run, payload=args["payload"], spec=spec, at=records.timestamp())
-        records.write(target, placed)
-        return {"spec": records.to_builtins(spec), "run": run, "finished": finished}
+        placed = records.PlacedRecord(run=run, payload=args["payload"], spec=spec, at=records.format_time())
+        records.write_record(target, placed)
+        return {"spec": records.dump_builtins(spec), "run": run, "finished": finished}
 
     def _clock(self, python: str) -> records.Clock:
-        now = clock.ask(self._low_level_execute_command, python)
+        now = clock.ask_clock(self._low_level_execute_command, python)
         if now is None:
-            raise Failed("The host does not report its time.", f"see why {python} does not run there.")
+            raise TaskFailure("The host does not report its time.", f"see why {python} does not run there.")
         return now
 
     def _finished(self, args: dict[str, Any], run: str, nonce: str) -> bool:
         """Whether a run that was sent before has ended well there: the host would start nothing."""
-        command = asked.command_of(args["python"], args["payload"], "rekindle.driver.outcome", run, nonce)
-        return clock.last_line(self._low_level_execute_command(command)) == "finished"
+        command = answers.make_command(args["python"], args["payload"], "rekindle.driver.outcome", run, nonce)
+        return clock.take_last_line(self._low_level_execute_command(command)) == "finished"
 
 
-def _members(args: dict[str, Any], task_vars: dict[str, Any]) -> placing.Members | None:
+def _members(args: dict[str, Any], task_vars: dict[str, Any]) -> placement.Members | None:
     if not args["server"]:
         return None
     results, present = Path(args["folder"]).parent, task_vars["ansible_play_hosts"]
-    return placing.Members(results, args["server"], args["sites"], present, args["min_sites"])
+    return placement.Members(results, args["server"], args["sites"], present, args["min_sites"])
 
 
 def _job(args: dict[str, Any], plan: records.PlanRecord) -> records.Job:
     """Return the job with the inventory's arguments; one that measures is required if there is a gate."""
-    job = jobs.load_of_plan(JOBS, plan, args["job"])
-    given = (args[name].get(jobs.asked_as(job), {}) for name in ("arguments", "sizes"))
+    job = jobs.load_planned_job(JOBS, plan, args["job"])
+    given = (args[name].get(jobs.name_arguments(job), {}) for name in ("arguments", "sizes"))
     arguments, sizes = (json.loads(json.dumps(table)) for table in given)
-    job = jobs.with_sizes(jobs.with_arguments(job, arguments), sizes)
+    job = jobs.set_sizes(jobs.set_arguments(job, arguments), sizes)
     return job if job.federated else replace(job, required=args["gate"] != "off")
 
 
@@ -113,12 +113,12 @@ def _code(job: records.Job, plan: records.PlanRecord, setting: str, sent: dict[s
         NoRunError: the example was removed from the checkout of NVFlare.
     """
     if job.example and job.example.folder:
-        source = checkout.named(setting, plan.nvflare)
+        source = checkout.provide_checkout(setting, plan.nvflare)
         if lack := source.lacks(job):
             raise lack
         return {"examples": source.version(job, sent)}
     path = plan.own.get(job.name)
-    return {"code": payload.digest(jobs.folder_of(Path(path)))} if path else {}
+    return {"code": payload.digest_payload(jobs.locate_folder(Path(path)))} if path else {}
 
 
 def _image(job: records.Job, folder: Path, host: records.HostRecord) -> dict[str, str]:
@@ -130,14 +130,14 @@ def _image(job: records.Job, folder: Path, host: records.HostRecord) -> dict[str
     if job.image is None:
         return {}
     known = (folder / folders.IMAGES_RECORD).is_file()
-    return {"image id": jobs.id_of_image(job.image, images_in(folder).images if known else (), host.host)}
+    return {"image id": jobs.find_image_id(job.image, images_in(folder).images if known else (), host.host)}
 
 
 def _without_failed(host: records.HostRecord, folder: Path) -> records.HostRecord:
     """Return ``host`` with the GPUs that failed their acceptance marked as in error."""
     if not (folder / folders.ACCEPTANCE_RECORD).exists():
         return host
-    out = acceptance.failed_gpus(acceptance_in(folder))
+    out = acceptance.find_failed_gpus(acceptance_in(folder))
     failed = {"state": "error", "message": "It failed its acceptance."}
     gpus = (replace(gpu, **failed) if gpu.uuid in out else gpu for gpu in host.gpus)
     return replace(host, gpus=tuple(gpus))
@@ -153,8 +153,8 @@ def _tmpdir(given: str, host: records.HostRecord) -> str:
 def _refuse(folder: Path, verdict: records.VerdictRecord) -> None:
     """Write the verdict on a job that does not run; if SKIPPED, an earlier run may yet be collected."""
     if verdict.verdict == "UNSUPPORTED":
-        placed_in(folder, verdict.job).unlink(missing_ok=True)
-    records.write(folder / verdict.job / folders.VERDICT, verdict)
+        locate_placed(folder, verdict.job).unlink(missing_ok=True)
+    records.write_record(folder / verdict.job / folders.VERDICT, verdict)
     seal.seal_run(folder / verdict.job)
 
 
@@ -163,7 +163,7 @@ def _forget(verdict: Path, nonce: str) -> None:
     last = read_valid(verdict, records.VerdictRecord)
     if last and last.verdict == "PASS":
         return
-    received.set_aside(verdict.parent, nonce)
+    collection.move_aside(verdict.parent, nonce)
     if verdict.exists():
         verdict.unlink()
         seal.forget_run(verdict.parent)

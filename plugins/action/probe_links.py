@@ -6,22 +6,22 @@ from pathlib import Path
 from typing import Any
 
 from rekindle import records
-from rekindle.actions.asked import ask, command_of
-from rekindle.actions.base import Action, Failed
-from rekindle.actions.limits import limited
+from rekindle.actions.answers import ask_host, make_command
+from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.limits import limit_action
 from rekindle.host import folders
-from rekindle.hostfacts.nodes import of_node
+from rekindle.hostfacts.nodes import make_srun
 from rekindle.records import Complaint, RecordError
-from rekindle.records.complaint import quoted
-from rekindle.records.folders import host_in
-from rekindle.records.text import one_line
+from rekindle.records.complaint import quote_host
+from rekindle.records.layout import host_in
+from rekindle.records.text import fold_line
 
 _PATIENCE_S = 120
 """For SLURM to give a node, whose way to the server may be another than the login node's."""
 _ASKED = ("kit", "address", "port", "release", "limit_s", "clock_s")
 
 
-@limited
+@limit_action
 class ActionModule(Action):
     """plugins/modules has its documentation."""
 
@@ -34,21 +34,26 @@ class ActionModule(Action):
         if args["do"] == "probe":
             (home / folders.LINK_RECORD).unlink(missing_ok=True)
         slurm = host_in(home).slurm if args["do"] == "probe" else None
-        through = of_node(slurm, "reach", f"--immediate={_PATIENCE_S}") if slurm else []
+        through = make_srun(slurm, "reach", f"--immediate={_PATIENCE_S}") if slurm else []
         module = ("rekindle.reach", args["do"], *words)
-        command = command_of(args["python"], args["payload"], *module, through=through)
+        command = make_command(args["python"], args["payload"], *module, through=through)
         fix = "see that its environment still runs."
         if slurm:
             fix = "see that its environment runs on its nodes, and whether sinfo has a free one."
-        answer = ask(self._low_level_execute_command, host, command, 10_000, fix)
+        answer = ask_host(self._low_level_execute_command, host, command, 10_000, fix)
         if "message" in answer:
-            says = one_line(str(Complaint(str(answer["message"]), str(answer.get("fix", "")))))
-            raise Failed(quoted(says), "correct what it names, and run the play again.")
+            says = fold_line(str(Complaint(str(answer["message"]), str(answer.get("fix", "")))))
+            raise TaskFailure(quote_host(says), "correct what it names, and run the play again.")
         if args["do"] == "probe":
-            mine = {"host": host, "address": args["address"], "port": args["port"], "at": records.timestamp()}
+            mine = {
+                "host": host,
+                "address": args["address"],
+                "port": args["port"],
+                "at": records.format_time(),
+            }
             try:
-                link = records.convert({**answer, **mine}, records.LinkRecord)
+                link = records.convert_builtins({**answer, **mine}, records.LinkRecord)
             except RecordError as error:
-                raise Failed(f"{host} does not report its link: {error.message}.") from None
-            records.write(home / folders.LINK_RECORD, link)
+                raise TaskFailure(f"{host} does not report its link: {error.message}.") from None
+            records.write_record(home / folders.LINK_RECORD, link)
         return {"changed": False, **({"running": True} if answer.get("running") else {})}

@@ -9,20 +9,20 @@ from typing import Any
 from ansible.utils.display import Display
 
 from rekindle.actions.base import Action
-from rekindle.actions.limits import limited
+from rekindle.actions.limits import limit_action
 from rekindle.host import folders
 from rekindle.host.engines import KINDS, Docker
-from rekindle.jobs import archive_of, engine_of
-from rekindle.records import Complaint, HostRecord, Image, ImagesRecord, write
-from rekindle.records.folders import host_in, plan_in
-from rekindle.records.text import one_line
+from rekindle.jobs import choose_engine, name_image_archive
+from rekindle.records import Complaint, HostRecord, Image, ImagesRecord, write_record
+from rekindle.records.layout import host_in, plan_in
+from rekindle.records.text import fold_line
 
 _DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64})\b")
 _FREE = re.compile(r"\s(\d+)\s+\d+%\s+(/.*)$", re.MULTILINE)
 """KiB and place, by ``df -Pk``."""
 
 
-@limited
+@limit_action
 class ActionModule(Action):
     """plugins/modules has its documentation."""
 
@@ -32,7 +32,7 @@ class ActionModule(Action):
         """Provide each image, or record why not; only the jobs that run in it are then refused."""
         folder = Path(args["folder"])
         plan, host = plan_in(folder), host_in(folder)
-        known = engine_of(host)
+        known = choose_engine(host)
         engine = KINDS[known.name](known.path, host.root)
         images, changed = [], False
         for name in plan.images:
@@ -43,7 +43,7 @@ class ActionModule(Action):
                 except Complaint as why:
                     image = Image(name=name, message=why.message, fix=why.fix)
             images.append(image)
-        write(folder / folders.IMAGES_RECORD, ImagesRecord(host=host.host, images=tuple(images)))
+        write_record(folder / folders.IMAGES_RECORD, ImagesRecord(host=host.host, images=tuple(images)))
         return {
             "changed": changed,
             "warnings": [f"{image.message} Fix: {image.fix}" for image in images if image.message],
@@ -55,7 +55,7 @@ class ActionModule(Action):
         return Image(name=name, id=f"sha256:{digest[1]}") if inspected["rc"] == 0 and digest else None
 
     def _fetched(self, engine: Docker, host: HostRecord, name: str, wheelhouse: str) -> Image:
-        archive = Path(wheelhouse, archive_of(name))
+        archive = Path(wheelhouse, name_image_archive(name))
         if wheelhouse and not archive.is_file():
             raise Complaint(
                 f"{host.host} has no image {name}, and {wheelhouse} has no {archive.name} to load it from.",
@@ -68,7 +68,7 @@ class ActionModule(Action):
         if done["rc"] == 0 and (image := self._known(engine, name)):
             return image
         lines = [line for line in (done["stderr"] or done["stdout"]).splitlines() if line.strip()]
-        reason = one_line(lines[-1]).removeprefix("Error: ") if lines else f"{engine.path} printed nothing"
+        reason = fold_line(lines[-1]).removeprefix("Error: ") if lines else f"{engine.path} printed nothing"
         reason = reason[:300].rstrip(".")
         if "no space left on device" in done["stderr"].lower():
             raise Complaint(f"{host.host} has no room for the image {name}: {reason}.", _room(engine))

@@ -10,17 +10,17 @@ from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from rekindle.actions.base import Action, Failed
-from rekindle.actions.limits import fetch, limited
+from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.limits import fetch_file, limit_action
 from rekindle.federation import certificates
-from rekindle.federation.authority import ADMIN, Authority, certificate_in, lease_of
+from rekindle.federation.authority import ADMIN, Authority, identify_lease, read_certificate
 from rekindle.federation.certificates import Certificate
-from rekindle.federation.placing import leaving
+from rekindle.federation.placement import leave_command
 from rekindle.federation.request import LIMIT
 from rekindle.host import folders
 from rekindle.jobs import lease
-from rekindle.records import KitRecord, MemberRecord, Participant, timestamp, write
-from rekindle.records.folders import host_in, plan_in
+from rekindle.records import KitRecord, MemberRecord, Participant, format_time, write_record
+from rekindle.records.layout import host_in, plan_in
 from rekindle.results import state
 
 _MARKER = "rekindle-kit.json"
@@ -31,7 +31,7 @@ _MARGIN, _USUAL = timedelta(days=1), timedelta(days=30)
 """A certificate outlives its lease, and lasts where no lease's end is known."""
 
 
-@limited
+@limit_action
 class ActionModule(Action):
     """plugins/modules has its documentation."""
 
@@ -42,26 +42,26 @@ class ActionModule(Action):
         host, release = host_in(home), plan_in(home).nvflare
         server = {name: args[name] for name in ("address", "port", "scheme")}
         authority = Authority(
-            *(state.folder(), args["federation"], release, server, args["wheelhouse"]),
-            lease=lease_of(home.parent, args["hosts"]),
+            *(state.make_state_folder(), args["federation"], release, server, args["wheelhouse"]),
+            lease=identify_lease(home.parent, args["hosts"]),
         )
         name = authority.server_name() if args["role"] == "server" else args["site"]
         if args["role"] == "site" and authority.kind(name) != "client":
-            raise Failed(f"A site has the name {name}, which is the server's or the administrator's.",
+            raise TaskFailure(f"A site has the name {name}, which is the server's or the administrator's.",
                          "rename the host of this site in the inventory.")  # fmt: skip
         self._folder = f"{host.root}/{folders.PART}/{args['federation']}"
-        root = certificates.read(authority.root())
+        root = certificates.parse_certificate(authority.root())
         self._made_for = {
             **server, "federation": args["federation"], "release": release, "authority": root.fingerprint
         }  # fmt: skip
-        until = (lease.ends(home) or datetime.now(timezone.utc) + _MARGIN) + _MARGIN
+        until = (lease.find_end(home) or datetime.now(timezone.utc) + _MARGIN) + _MARGIN
         changed = self._provide(authority, name, until)
         if args["role"] == "server":
             changed = self._provide(authority, ADMIN, until) or changed
         own = self._certificate(authority, name)
         flaw = own.flaw(datetime.now(timezone.utc), datetime.now(timezone.utc))
         if flaw:
-            raise Failed(f"The certificate of {name} {flaw}.", "correct the clock of this machine.")
+            raise TaskFailure(f"The certificate of {name} {flaw}.", "correct the clock of this machine.")
         record = KitRecord(
             host=host.host,
             role=args["role"],
@@ -71,13 +71,13 @@ class ActionModule(Action):
             admin=f"{self._folder}/{ADMIN}" if args["role"] == "server" else None,
             user=ADMIN if args["role"] == "server" else None,
             fingerprint=root.fingerprint,
-            not_before=timestamp(own.not_before),
-            not_after=timestamp(own.not_after),
+            not_before=format_time(own.not_before),
+            not_after=format_time(own.not_after),
             address=args["address"],
             port=args["port"],
             scheme=args["scheme"],
         )
-        write(home / folders.KIT_RECORD, record)
+        write_record(home / folders.KIT_RECORD, record)
         self._leave_member(record)
         return {"changed": changed}
 
@@ -93,7 +93,7 @@ class ActionModule(Action):
         )
         args = self._args
         member = MemberRecord(python=args["python"], payload=args["payload"], participant=participant)
-        self._run(leaving(member))
+        self._run(leave_command(member))
 
     def _provide(self, authority: Authority, name: str, until: datetime) -> bool:
         """Ensure that the host has a participant's kit; return whether anything was done."""
@@ -102,7 +102,7 @@ class ActionModule(Action):
         if marker == json.dumps(self._made_for, sort_keys=True):
             if self._certificate(authority, name).flaw(until, now) is None or not authority.own_keys:
                 return False
-            return self._renew(authority, name, certificates.days_until(until, now))
+            return self._renew(authority, name, certificates.count_days(until, now))
         if authority.own_keys:
             self._package(authority, name, max(until, now + _USUAL))
         else:
@@ -120,7 +120,7 @@ class ActionModule(Action):
             f"mkdir -p {folder}/requests && echo {definition} >{request}.yaml && "
             f"{self._nvflare()} cert request --participant {request}.yaml --out {request}"
         )
-        signed = self._sign(authority, name, certificates.days_until(until, datetime.now(timezone.utc)))
+        signed = self._sign(authority, name, certificates.count_days(until, datetime.now(timezone.utc)))
         there = f"{self._folder}/requests/{name}"
         self._connection.put_file(str(signed), f"{there}/{name}.signed.zip")
         described = signed.with_name(f"{name}.request.json")
@@ -140,17 +140,17 @@ class ActionModule(Action):
             asked = Path(aside, "request.zip")
             there = f"{self._folder}/requests/{name}/{name}.request.zip"
             try:
-                fetch(self._connection, there, str(asked), LIMIT)
+                fetch_file(self._connection, there, str(asked), LIMIT)
             except AnsibleConnectionFailure:
                 raise
             except (AnsibleError, OSError) as error:
                 message = f"{there} could not be fetched, or has more than {LIMIT >> 10} KiB: {error}"
-                raise Failed(message, "look at the host: it is broken, or not honest.") from None
+                raise TaskFailure(message, "look at the host: it is broken, or not honest.") from None
             return authority.sign(asked, name, days)
 
     def _renew(self, authority: Authority, name: str, days: int) -> bool:
         """Replace the certificate alone: NVFlare's own renewal would remove all that is in the kit."""
-        renewed = certificate_in(self._sign(authority, name, days)).decode()
+        renewed = read_certificate(self._sign(authority, name, days)).decode()
         self._run(f"echo {shlex.quote(renewed)} >{shlex.quote(self._shown_at(authority, name))}")
         return True
 
@@ -184,5 +184,5 @@ class ActionModule(Action):
         if done["rc"] and not fails:
             lines = [line for line in (done["stderr"] or done["stdout"]).splitlines() if line.strip()]
             reason = lines[-1][:300] if lines else f"status {done['rc']}"
-            raise Failed(f"The host could not make its part of a kit: {reason}", "see what it names.")
+            raise TaskFailure(f"The host could not make its part of a kit: {reason}", "see what it names.")
         return "" if done["rc"] else str(done["stdout"])

@@ -6,15 +6,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from rekindle.actions.base import Action, Failed
-from rekindle.actions.limits import fetch, limited
-from rekindle.host.archive import TOTAL_LIMIT, ArchiveError, unpack
-from rekindle.hostfacts import FactsError, interpreter, system
-from rekindle.hostfacts.frames import ask
+from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.limits import fetch_file, limit_action
+from rekindle.host.archive import TOTAL_LIMIT, ArchiveError, unpack_archive
+from rekindle.hostfacts import FactsError, choose_interpreter, system
+from rekindle.hostfacts.frames import ask_frames
 from rekindle.retire import lastcopy
 
 
-@limited
+@limit_action
 class ActionModule(Action):
     """plugins/modules has its documentation."""
 
@@ -37,31 +37,31 @@ class ActionModule(Action):
             return answer
         try:
             if "root" in answer:
-                self._copy(lastcopy.packed(answer), host, home)
+                self._copy(lastcopy.check_answer(answer), host, home)
                 answer = on_host("remove")
             if not answer.get("failed"):
                 lastcopy.note_removed(host, home)
             return answer
         except ArchiveError as error:
-            raise Failed.of(str(error)) from None
+            raise TaskFailure.of(str(error)) from None
 
     def _python(self, root: str) -> str | None:
         """Return a Python on the host, without need of a record here; None if the host does not answer."""
         try:
-            frames = ask(self._low_level_execute_command, root, root, "pythons")
+            frames = ask_frames(self._low_level_execute_command, root, root, "pythons")
         except FactsError:  # its disks may be full
             return None
-        return interpreter(system.pythons(frames))
+        return choose_interpreter(system.read_pythons(frames))
 
-    def _copy(self, packed: lastcopy.Packed, host: str, home: Path) -> None:
+    def _copy(self, packed: lastcopy.LastCopy, host: str, home: Path) -> None:
         """Fetch each part and check it; the archives on the host are removed in any case."""
         try:
             with tempfile.TemporaryDirectory() as folder:
                 for part in packed.parts:
                     archive = Path(folder, part.archive)
-                    fetch(self._connection, f"{packed.place}/{part.archive}", str(archive), TOTAL_LIMIT)
-                    unpack(archive, home / "retired" / part.name)
-                    lastcopy.check(part, home / "retired" / part.name)
-            lastcopy.keep(packed, host, home)
+                    fetch_file(self._connection, f"{packed.place}/{part.archive}", str(archive), TOTAL_LIMIT)
+                    unpack_archive(archive, home / "retired" / part.name)
+                    lastcopy.check_copy(part, home / "retired" / part.name)
+            lastcopy.keep_copy(packed, host, home)
         finally:
             self._low_level_execute_command(f"rm -rf -- {shlex.quote(packed.place)}")

@@ -13,15 +13,15 @@ from typing import Any
 from ansible.errors import AnsibleConnectionFailure
 from ansible.utils.display import Display
 
-from rekindle.actions.asked import command_of
-from rekindle.actions.base import Action, Failed
-from rekindle.actions.limits import limited, within
+from rekindle.actions.answers import make_command
+from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.limits import limit_action, limit_time
 from rekindle.host import folders
 from rekindle.hostfacts import frames
 from rekindle.jobs import lease
-from rekindle.records import Progress, RecordError, Seen, decode, timestamp, write
-from rekindle.records.complaint import quoted
-from rekindle.records.text import one_line
+from rekindle.records import LastProgress, Progress, RecordError, decode_json, format_time, write_record
+from rekindle.records.complaint import quote_host
+from rekindle.records.text import fold_line
 
 _START_S = 300
 _PERIODS_S = (0.2, 0.5, 1.0, 2.0)
@@ -34,7 +34,7 @@ _POLL_S = 60
 """For one poll. A host that takes longer, as its disk hangs, is out of reach."""
 
 
-@limited
+@limit_action
 class ActionModule(Action):
     """plugins/modules has its documentation."""
 
@@ -45,7 +45,7 @@ class ActionModule(Action):
             return started
         if args["until"] == "started":
             return {"changed": started.get("stdout") == "started"}
-        ends, lost_after_s = lease.ends(Path(args["home"])), args["reconnect_s"]
+        ends, lost_after_s = lease.find_end(Path(args["home"])), args["reconnect_s"]
         nonce = secrets.token_hex(8)
         poll = shlex.join([args["python"], *_POLL, args["lock"], args["progress"], nonce])
         poll = f"PYTHONPATH={shlex.quote(args['payload'])} {poll}"
@@ -64,11 +64,13 @@ class ActionModule(Action):
                     shown = progress.message
                     _show(task_vars["inventory_hostname"], args, progress)
                 if progress.state == "failed":
-                    says = quoted(one_line(progress.message))
-                    raise Failed(says, "correct what it names, and run the play again.")
+                    says = quote_host(fold_line(progress.message))
+                    raise TaskFailure(says, "correct what it names, and run the play again.")
                 if progress.state == "ended" or (runs and progress.state == "running"):
                     if runs and fresh and progress.state == "ended":
-                        raise Failed(f"{what} ended before it began at the other hosts: {one_line(shown)}")
+                        raise TaskFailure(
+                            f"{what} ended before it began at the other hosts: {fold_line(shown)}"
+                        )
                     changed = progress.changed or started.get("stdout") == "started"
                     return {"changed": changed, "result": progress.result}
                 last, fresh = progress, True
@@ -77,7 +79,7 @@ class ActionModule(Action):
             time.sleep(_PERIODS_S[min(polls, len(_PERIODS_S) - 1)])
             polls += 1
         where = f"read the logs beside {args['progress']} on the host."
-        raise Failed(f"{what} did not end within {args['limit_s']} s.", where)
+        raise TaskFailure(f"{what} did not end within {args['limit_s']} s.", where)
 
     def _wait(
         self, args: dict[str, Any], progress: Progress, since: float, left_s: float | None
@@ -93,20 +95,22 @@ class ActionModule(Action):
         if args["until"] != "runs":
             return None
         run = str(Path(args["progress"]).parent)
-        cancel = command_of(args["python"], args["payload"], "rekindle.driver", "cancel", run)
+        cancel = make_command(args["python"], args["payload"], "rekindle.driver", "cancel", run)
         self._low_level_execute_command(cancel)
-        why = f"SLURM gave {args['what']} no node within {now - since:.0f} s: {one_line(progress.message)}."
-        raise Failed(
+        why = f"SLURM gave {args['what']} no node within {now - since:.0f} s: {fold_line(progress.message)}."
+        raise TaskFailure(
             why, "ask rekindle_slurm for what sinfo has free, or give it more time (lease_ends, budget)."
         )
 
     def _start(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         command = {"argv": args["start"], "stdin": args["stdin"]}
         try:
-            with within(_START_S):
+            with limit_time(_START_S):
                 started = self._execute_module("ansible.legacy.command", command, task_vars=task_vars)
         except TimeoutError as error:
-            raise Failed(f"{args['what']} was not started: {error}.", "see why the host hangs.") from None
+            raise TaskFailure(
+                f"{args['what']} was not started: {error}.", "see why the host hangs."
+            ) from None
         return dict(started)
 
     def _poll(
@@ -118,38 +122,38 @@ class ActionModule(Action):
         lost = time.monotonic() + reconnect_s
         while True:
             try:
-                with within(_POLL_S):
+                with limit_time(_POLL_S):
                     answer = self._low_level_execute_command(command)
-                parsed = frames.parse(answer["stdout"], nonce)
+                parsed = frames.parse_frames(answer["stdout"], nonce)
                 break
             except (AnsibleConnectionFailure, TimeoutError, frames.FactsError) as error:
                 if time.monotonic() > lost:
                     seen = f"last seen at {_seen(last)}" if last else "never seen"
                     raise AnsibleConnectionFailure(f"{what} was {seen}; the host is lost: {error}") from error
-                with suppress(TimeoutError), within(_POLL_S):
+                with suppress(TimeoutError), limit_time(_POLL_S):
                     self._connection.reset()
                 time.sleep(_PERIODS_S[-1])
         held = "held" in parsed if "held" in parsed or "free" in parsed else None
         try:
-            return held, decode(parsed["record"].text, Progress)
+            return held, decode_json(parsed["record"].text, Progress)
         except (frames.FactsError, RecordError):
             return held, None
 
 
 def _show(host: str, args: dict[str, Any], progress: Progress) -> None:
     Display().display(f"{host} {args['what']}: {_seen(progress)}")
-    seen = Seen(what=args["what"], message=one_line(progress.message), at=timestamp())
+    seen = LastProgress(what=args["what"], message=fold_line(progress.message), at=format_time())
     with suppress(OSError):  # reports then have less
-        write(Path(args["home"], folders.SEEN_RECORD), seen)
+        write_record(Path(args["home"], folders.SEEN_RECORD), seen)
 
 
 def _seen(progress: Progress) -> str:
-    return f"{one_line(progress.message)}, {progress.elapsed_s:.0f} s"
+    return f"{fold_line(progress.message)}, {progress.elapsed_s:.0f} s"
 
 
-def _killed(what: str, last: Progress | None, path: str) -> Failed:
+def _killed(what: str, last: Progress | None, path: str) -> TaskFailure:
     seen = f"last seen at {_seen(last)}" if last else "never seen"
-    return Failed(
+    return TaskFailure(
         f"{what} was killed before it could record its end, by a reboot, for lack of memory or by hand "
         f"({seen}).",
         f"run the play again, which starts it again; if it dies again, see the logs by {path}.",

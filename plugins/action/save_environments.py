@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from rekindle.actions.base import Action
-from rekindle.capsule.capsules import receive
-from rekindle.capsule.specs import specs_in
+from rekindle.capsule.capsules import receive_environments
+from rekindle.capsule.specs import read_specs
 
 
 class ActionModule(Action):
@@ -15,6 +15,6 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Check what came from the host against the schema and what was sent, and write it."""
         folder = Path(args["folder"])
-        _, sent = specs_in(folder, args["capsule"])
-        receive(args["environments"], task_vars["inventory_hostname"], folder, sent)
+        _, sent = read_specs(folder, args["capsule"])
+        receive_environments(args["environments"], task_vars["inventory_hostname"], folder, sent)
         return {}

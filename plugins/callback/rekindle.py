@@ -62,16 +62,16 @@ def _find_rekindle() -> None:
 _find_rekindle()
 
 from rekindle import records, settings
-from rekindle.actions import live, on_end
-from rekindle.actions.address import address_of
-from rekindle.actions.output import clean_display, failure, part
-from rekindle.host import folders, places
-from rekindle.report.check import check_text
-from rekindle.report.reports import REPORTS, summary, write_reports
-from rekindle.report.table import draws
+from rekindle.actions import live, notification
+from rekindle.actions.address import find_address
+from rekindle.actions.output import clean_display, explain_failure, take_part
+from rekindle.host import folders, paths
+from rekindle.report.check import format_check
+from rekindle.report.reports import REPORTS, format_summary, write_reports
+from rekindle.report.table import can_redraw
 from rekindle.results import journal, seal
-from rekindle.results.check import check
-from rekindle.results.host_keys import host_key
+from rekindle.results.check import check_plan
+from rekindle.results.host_keys import describe_host_key
 
 DOCUMENTATION = """
 name: rekindle
@@ -138,9 +138,9 @@ class CallbackModule(CallbackBase):
         path = Path(playbook._file_name).resolve()
         self._ours = path in _ENTRIES or path.parent == _REPOSITORY / "playbooks"
         here = not self._ours or os.environ.get("REKINDLE_TOLD")  # the rekindle command's: where its user is
-        self._beside = Path("results").absolute() if here else places.results(_REPOSITORY)
+        self._beside = Path("results").absolute() if here else paths.find_results(_REPOSITORY)
         if self._ours:
-            self._refuse(settings.leaving_out(context.CLIARGS, _REPOSITORY))
+            self._refuse(settings.refuse_leaving_out(context.CLIARGS, _REPOSITORY))
 
     def v2_playbook_on_play_start(self, play: Any) -> None:
         """Begin with a play that names our roles."""
@@ -151,8 +151,8 @@ class CallbackModule(CallbackBase):
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
         """Begin with a role of ours that a playbook includes dynamically; after the first task, the view."""
         self._first_task = self._first_task or task._uuid
-        begun = self._playing and self._view is None and task._uuid != self._first_task and draws()
-        if begun and self._folder and self._ours and "retire" not in self._reached and live.wanted():
+        begun = self._playing and self._view is None and task._uuid != self._first_task and can_redraw()
+        if begun and self._folder and self._ours and "retire" not in self._reached and live.is_live_wanted():
             self._view = live.View(self._folder)
             atexit.register(self._view.end)
         stage = _stage(task)
@@ -170,7 +170,7 @@ class CallbackModule(CallbackBase):
             clean_display()
             default = os.environ.get("REKINDLE_RESULTS") or str(self._new_folder())
             os.environ["REKINDLE_RESULTS"] = default
-            given, self._on_end = settings.of_run(self._play)
+            given, self._on_end = settings.find_run(self._play)
             self._folder = Path(given or default).expanduser().absolute()
             os.environ["REKINDLE_RESULTS"] = str(self._folder)
             self._before = seal.take_digests(self._folder)
@@ -181,21 +181,21 @@ class CallbackModule(CallbackBase):
             names = [host.name for host in hosts]
             if _FEDERATE in stages:
                 groups = variables._inventory.get_groups_dict()
-                self._refuse(list(settings.of_federation(groups)))
+                self._refuse(list(settings.find_group_mistakes(groups)))
             if self._ours and not names:
                 self._refuse(["No host is left to do anything for. Fix: put one in the inventory."])
             self._refuse_names(names)
-            self._refuse(settings.of_play(self._play, self._folder, _REPOSITORY))
+            self._refuse(settings.find_play_mistakes(self._play, self._folder, _REPOSITORY))
             if _FEDERATE in stages and not self._checks:
                 names.append(folders.FEDERATIONS)
-            now = records.timestamp(self._began)
+            now = records.format_time(self._began)
             journal.begin_play(
                 self._folder,
                 stages[-1],
                 names,
                 left=self._left,
                 now=now,
-                typed=settings.command_of(sys.argv, os.environ, _extra(), self._folder),
+                typed=settings.format_command(sys.argv, os.environ, _extra(), self._folder),
                 checks=self._checks,
             )
             if not self._checks and self._playing is None:
@@ -250,8 +250,8 @@ class CallbackModule(CallbackBase):
 
     def v2_runner_item_on_failed(self, result: Any) -> None:
         """Keep why an item of a loop failed, which ansible-core 2.21 leaves out of the loop's own result."""
-        of, task, item = (part(result, name) for name in ("host", "task", "result"))
-        self._failed_items.setdefault((of.get_name(), task._uuid), failure(task.action, item))
+        of, task, item = (take_part(result, name) for name in ("host", "task", "result"))
+        self._failed_items.setdefault((of.get_name(), task._uuid), explain_failure(task.action, item))
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         """Note why a host left."""
@@ -264,18 +264,18 @@ class CallbackModule(CallbackBase):
 
     @_reports_errors
     def _note(self, result: Any, state: Literal["failed", "unreachable"]) -> None:
-        task, of, answer = (part(result, name) for name in ("task", "host", "result"))
+        task, of, answer = (take_part(result, name) for name in ("task", "host", "result"))
         stage = _stage(task)
         if self._folder is None or stage is None or stage == _REPORT:
             return
         host = of.get_name()
         self._left.add(host)
-        why = self._failed_items.pop((host, task._uuid), None) or failure(task.action, answer)
+        why = self._failed_items.pop((host, task._uuid), None) or explain_failure(task.action, answer)
         if state == "unreachable":
-            why = host_key(why.message, *address_of(self._play, of)) or why
+            why = describe_host_key(why.message, *find_address(self._play, of)) or why
         journal.note_left(self._folder, host, stage, state, why, checks=self._checks)
         if self._view:  # which this is above
-            line = f"{host} {state} at {stage}: {records.text.one_line(str(why))}"
+            line = f"{host} {state} at {stage}: {records.text.fold_line(str(why))}"
             self._display.display(line, color="red", stderr=True)
 
     @_reports_errors
@@ -289,13 +289,17 @@ class CallbackModule(CallbackBase):
             journal.forget_left(self._folder, host, checks=self._checks)  # rescued, or ignore_unreachable
         self._end()
         if self._checks:
-            self._display.display("\n" + check_text(check(self._folder)))
+            self._display.display("\n" + format_check(check_plan(self._folder)))
         else:
             results = write_reports(self._folder)
-            self._display.display("\n" + summary(results, self._folder))
+            self._display.display("\n" + format_summary(results, self._folder))
         if self._before is not None or not self._checks:
             seal.seal_folder(self._folder, self._before)
-        if self._on_end and not self._checks and (flaw := on_end.notify(self._on_end, self._folder)):
+        if (
+            self._on_end
+            and not self._checks
+            and (flaw := notification.notify_command(self._on_end, self._folder))
+        ):
             self._display.warning(flaw)
 
 

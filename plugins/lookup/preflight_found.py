@@ -8,7 +8,7 @@ from ansible import constants as C
 from ansible.plugins.lookup import LookupBase
 
 from rekindle import hostfacts, records
-from rekindle.records.folders import host_in, login_in
+from rekindle.records.layout import host_in, login_in
 
 DOCUMENTATION = """
 name: preflight_found
@@ -36,7 +36,7 @@ class LookupModule(LookupBase):
             except records.RecordError:  # stages that need the record report it
                 pass
             else:
-                python, root = hostfacts.interpreter(host.pythons) or python, host.root
+                python, root = hostfacts.choose_interpreter(host.pythons) or python, host.root
             if not configured.startswith("auto"):
                 python = configured
             found.append({"python": python, "root": root})

@@ -26,6 +26,6 @@ class LookupModule(LookupBase):
         """Return each record as a dictionary."""
         kind = getattr(records, kwargs["kind"])
         try:
-            return [records.to_builtins(records.read(Path(path), kind)) for path in terms]
+            return [records.dump_builtins(records.read_record(Path(path), kind)) for path in terms]
         except records.RecordError as error:
             raise AnsibleLookupError(str(error)) from None

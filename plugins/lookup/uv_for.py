@@ -6,7 +6,7 @@ from typing import Any
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
-from rekindle.capsule.uv import uv_for
+from rekindle.capsule.uv import provide_uv
 from rekindle.records import Complaint
 
 DOCUMENTATION = """
@@ -24,6 +24,6 @@ class LookupModule(LookupBase):
     def run(self, terms: list[str], variables: Any = None, **kwargs: Any) -> list[str]:
         """Return its path here."""
         try:
-            return [str(uv_for(architecture)) for architecture in terms]
+            return [str(provide_uv(architecture)) for architecture in terms]
         except Complaint as error:
             raise AnsibleLookupError(str(error)) from None

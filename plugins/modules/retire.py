@@ -7,13 +7,13 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.rekindle.flare.plugins.module_utils.rekindle.host.leftovers import (
     end_processes,
-    running,
+    find_running,
 )
-from ansible_collections.rekindle.flare.plugins.module_utils.rekindle.retire.remove import (
+from ansible_collections.rekindle.flare.plugins.module_utils.rekindle.retire.removal import (
     RetireError,
-    own_root,
-    pack,
-    remove,
+    find_own_root,
+    pack_last_copy,
+    remove_root,
 )
 
 DOCUMENTATION = """
@@ -31,7 +31,7 @@ options:
 
 def _packed(module: AnsibleModule, root: Path) -> dict[str, Any]:
     """Return the archives of a host on which nothing runs any more."""
-    names = running(root)
+    names = find_running(root)
     if module.check_mode:
         return {"changed": True}
     if names and not module.params["stop"]:
@@ -41,7 +41,7 @@ def _packed(module: AnsibleModule, root: Path) -> dict[str, Any]:
         )
     if names:
         end_processes(root)
-    packed: dict[str, Any] = pack(root)
+    packed: dict[str, Any] = pack_last_copy(root)
     return packed
 
 
@@ -54,12 +54,12 @@ def main() -> None:
     }
     module = AnsibleModule(arguments, supports_check_mode=True)
     try:
-        root = own_root(module.params["root"])
+        root = find_own_root(module.params["root"])
         if root is None:
             module.exit_json(changed=False)
         if module.params["verb"] == "pack":
             module.exit_json(root=str(root), **_packed(module, root))
-        remove(root)
+        remove_root(root)
         module.exit_json(changed=True)
     except RetireError as error:
         module.fail_json(str(error))

@@ -13,7 +13,7 @@ from fault_runs import inject
 from fault_table import Row, show, write
 from reported import Reported
 
-from rekindle.records import EnvRecord, read
+from rekindle.records import EnvRecord, read_record
 
 REPORT = Path(__file__).parents[2] / "results" / "faults.json"
 REPORTED = pytest.StashKey[Reported]()
@@ -48,7 +48,7 @@ def outcomes(chosen, host_records, runs_at_once, tmp_path_factory, judged):
 @pytest.fixture(scope="session")
 def torch_python(host_records):
     """Return the interpreter of the torch environment."""
-    environments = read(host_records / "env.json", EnvRecord).environments
+    environments = read_record(host_records / "env.json", EnvRecord).environments
     return next(environment.python for environment in environments if environment.framework == "torch")
 
 

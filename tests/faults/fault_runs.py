@@ -17,9 +17,9 @@ from own_jobs import GONE, PORT_TAKEN, Edit, end_driver, supervisor, wait_for_en
 from run_here import start_here
 from waits import until
 
-from rekindle.driver.processes import status
+from rekindle.driver.processes import read_status
 from rekindle.jobs import load_job
-from rekindle.judge import judge
+from rekindle.judge import judge_run
 
 JOBS = Path(__file__).parent / "jobs"
 REPOSITORY = Path(__file__).parents[2]
@@ -72,7 +72,7 @@ class Live:
         self.mark()
         victim.send_signal(number)
         taken = {psutil.STATUS_STOPPED} if number == signal.SIGSTOP else GONE
-        self.wait_for(lambda: status(victim) in taken, 30)
+        self.wait_for(lambda: read_status(victim) in taken, 30)
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def _injected(fault, host_folder, work):
             left = _end_what_is_left(live)
             live.afterwards.close()
         known = (live.run / "ended.json").exists()
-        verdict = judge(live.run)
+        verdict = judge_run(live.run)
     finally:
         for mount in (work / "full", work / "run"):
             _unmount(mount)

@@ -11,7 +11,7 @@ from clean_runs import LOOKS, REAL, RECORDINGS, SLOW, recorded
 from fault_table import NVFLARE_S, Row
 from slow_hosts import refusal
 
-from rekindle.judge import judge
+from rekindle.judge import judge_run
 
 REFUSED = None if "CI" in os.environ else refusal()
 """Why no host can be made slow here, which a skipped test tells; in CI one has to be, and none is skipped."""
@@ -63,6 +63,6 @@ def test_a_clean_run_passes(run, outcomes, report):
 @pytest.mark.parametrize("looks", LOOKS)
 @pytest.mark.parametrize("name", sorted(path.name for path in RECORDINGS.iterdir()))
 def test_a_recorded_clean_run_passes(name, looks, tmp_path, report):
-    verdict = judge(recorded(name, looks, tmp_path))
+    verdict = judge_run(recorded(name, looks, tmp_path))
     report(Row(f"{name}, {looks}", "clean", True, "PASS", verdict.verdict, True, verdict.cause or ""))
     assert (verdict.verdict, verdict.cause) == ("PASS", None)

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from fault_runs import Edit, Fault, inject
 
-from rekindle.records import RunSpec, read
+from rekindle.records import RunSpec, read_record
 from rekindle.records.events import ExceptionEvent, FinalEvent, GlobalEvent, RoundEvent, TaskEvent
 from rekindle.records.evidence import read_lines
 
@@ -77,7 +77,7 @@ def test_the_next_model_is_the_mean_of_what_came(runs):
 
 
 def test_every_line_belongs_to_the_run(runs):
-    nonces = {name: read(run / "spec.json", RunSpec).nonce for name, run in runs.items()}
+    nonces = {name: read_record(run / "spec.json", RunSpec).nonce for name, run in runs.items()}
     assert len({*nonces.values(), ""}) == len(runs) + 1
     for name, run in runs.items():
         assert {line.event.nonce for line in read_lines(run)} == {nonces[name]}

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import torch
 from rekindle.trainer.arrays import leaves, model
-from rekindle.trainer.compared import correlation, figures
+from rekindle.trainer.comparison import correlation, figures
 
 chance = np.random.default_rng(0)
 MODEL = {"w": chance.normal(size=(70, 33)).astype(np.float32), "b": np.float32(chance.normal(size=13))}

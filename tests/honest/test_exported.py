@@ -6,7 +6,7 @@ import subprocess
 
 from own_jobs import Edit, OwnJob
 
-from rekindle.records import RunSpec, read
+from rekindle.records import RunSpec, read_record
 
 EXPORTS = OwnJob(
     "exports", "digits", (Edit("job.py", "recipe.execute", 'recipe.export(job_dir="exported")'),)
@@ -21,7 +21,7 @@ def test_an_exported_job_has_nothing_of_ours_and_runs_in_a_bare_environment(host
     contents = [path.read_bytes().lower() for path in exported.rglob("*") if path.is_file()]
     assert len(contents) >= 4
     assert not any(b"rekindle" in content for content in contents)
-    python = read(run / "spec.json", RunSpec).python
+    python = read_record(run / "spec.json", RunSpec).python
     environ = {name: os.environ[name] for name in ("HOME", "TMPDIR") if name in os.environ}
     options = [str(exported), "-w", str(bare), "-n", "2", "-t", "2"]
     done = subprocess.run(

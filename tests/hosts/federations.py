@@ -9,7 +9,7 @@ from pathlib import Path
 
 from plays import HANGS_S
 
-from rekindle.records import VerdictRecord, read
+from rekindle.records import VerdictRecord, read_record
 
 SERVER, *SITES = HOSTS = ("server", "one", "two", "three")
 SSH_FAILED = 255
@@ -23,7 +23,7 @@ MIN_SITES = ("-e", "rekindle_federation_min_sites=2")
 
 
 def verdict_in(results):
-    return read(Path(results) / "federations/pt_ddp/verdict.json", VerdictRecord)
+    return read_record(Path(results) / "federations/pt_ddp/verdict.json", VerdictRecord)
 
 
 def root(lab, host, command):

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from plays import REPOSITORY, play
 
-from rekindle.records import Progress, RecordError, VerdictRecord, read
+from rekindle.records import Progress, RecordError, VerdictRecord, read_record
 
 JOBS = ("-e", json.dumps({"rekindle_jobs": ["pt_ddp", "lightning_ddp", "llm_sft"]}))
 PT_DDP = ("-e", "rekindle_jobs=pt_ddp", "-e", "rerun=true")
@@ -36,7 +36,7 @@ def _trains(cluster, since):
     """Whether a run of pt_ddp has told ``since`` that it trains; one that was killed does forever."""
     for path in cluster.shared.glob("rekindle/runs/pt_ddp-*/progress.json"):
         try:
-            answer, progress = path.stat().st_mtime, read(path, Progress)
+            answer, progress = path.stat().st_mtime, read_record(path, Progress)
         except (OSError, RecordError):
             continue
         if answer > since and progress.state == "running" and progress.message.startswith("round"):
@@ -58,4 +58,4 @@ def built(site, folder):
 
 def verdict(done, job="pt_ddp"):
     """Return the verdict on a job of a play."""
-    return read(done.results / "login" / job / "verdict.json", VerdictRecord)
+    return read_record(done.results / "login" / job / "verdict.json", VerdictRecord)

@@ -18,11 +18,11 @@ from toys import toy
 from waits import until
 
 from rekindle.host.leftovers import end_processes
-from rekindle.host.leftovers import running as runs_of
-from rekindle.hostfacts.engines import engines
-from rekindle.hostfacts.frames import parse
-from rekindle.judge import judge
-from rekindle.records import Container, Ended, Engine, Example, read
+from rekindle.host.leftovers import find_running as runs_of
+from rekindle.hostfacts.engines import read_engines
+from rekindle.hostfacts.frames import parse_frames
+from rekindle.judge import judge_run
+from rekindle.records import Container, Engine, Example, RunEnd, read_record
 from rekindle.records.events import SampleEvent
 from rekindle.records.evidence import read_lines
 
@@ -95,7 +95,7 @@ def start(engine, tmp_path, monkeypatch):
 
 def _ended(run):
     until(lambda: not runs_of(run.parents[1]), what="the run goes on")
-    return read(run / "ended.json", Ended)
+    return read_record(run / "ended.json", RunEnd)
 
 
 def _child(run):
@@ -124,7 +124,7 @@ def test_preflight_finds_podman_and_whether_its_user_can_run_containers(here, tm
             text=True,
             check=True,
         )
-    (engine,) = engines(parse(done.stdout, NONCE))
+    (engine,) = read_engines(parse_frames(done.stdout, NONCE))
     version = subprocess.check_output(["podman", "--version"], text=True).split()[-1]
     assert (engine.title, engine.message) == (f"Podman {version}", lack)
 
@@ -159,7 +159,7 @@ def test_one_at_its_limit_is_killed_and_removed(start, engine):
     run = start(WORKS, seconds=600, limit_s=5)()
     child = _child(run)
     assert _ended(run).reason == "limit"
-    assert judge(run).verdict == "HUNG"
+    assert judge_run(run).verdict == "HUNG"
     assert _gone(child)
     assert engine.containers() == []
 
@@ -167,7 +167,7 @@ def test_one_at_its_limit_is_killed_and_removed(start, engine):
 def test_one_that_hangs_has_its_stacks_taken_and_is_removed(start, engine):
     run = start("import time\ntime.sleep(600)\n", silence_s=5)()
     assert _ended(run).reason == "hung"
-    assert judge(run).verdict == "HUNG"
+    assert judge_run(run).verdict == "HUNG"
     taken = "\n".join(path.read_text() for path in (run / "autopsy").rglob("*") if path.is_file())
     assert "<module> (job.py:2)" in taken, taken
     assert engine.containers() == []
@@ -180,7 +180,7 @@ def test_one_that_is_killed_from_outside_is_a_failure_with_its_status(start, eng
     engine.ask("kill", name)
     ended = _ended(run)
     assert (ended.reason, ended.exit_status) == ("finished", 137)
-    verdict = judge(run)
+    verdict = judge_run(run)
     assert verdict.verdict == "FAIL"
     assert "137" in verdict.cause
     assert _gone(child)
@@ -214,7 +214,7 @@ def test_one_that_a_killed_driver_left_ends_as_its_host_is_retired(start, engine
 def test_an_image_that_is_gone_is_named(start):
     run = start(PRINTS, digest=f"sha256:{'0' * 64}")()
     assert _ended(run).exit_status == 125
-    verdict = judge(run)
+    verdict = judge_run(run)
     assert verdict.findings[0].name == "image_gone"
     assert verdict.verdict == "FAIL"
 
@@ -222,7 +222,7 @@ def test_an_image_that_is_gone_is_named(start):
 def test_an_image_without_python_is_named(start):
     run = start(PRINTS, image=EMPTY)()
     assert _ended(run).exit_status == 127
-    verdict = judge(run)
+    verdict = judge_run(run)
     assert verdict.verdict == "FAIL"
     assert verdict.cause.startswith("The image that the job runs in has no python3")
 
@@ -234,7 +234,7 @@ def test_a_job_that_fills_its_disk_from_inside_has_a_verdict(start, engine, tmp_
     try:
         run = start(FILLS)()
         _ended(run)  # by the job, or by a driver that can write no sample in that moment
-        verdict = judge(run)
+        verdict = judge_run(run)
         assert verdict.verdict == "FAIL"
         findings = [finding.cause for finding in verdict.findings]
         assert "disk is full" in f"{findings}" or "No space left on device" in verdict.cause

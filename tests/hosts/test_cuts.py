@@ -18,7 +18,7 @@ from lab.wheels import fill_wheelhouse
 from plays import play
 from way import DISK, Way
 
-from rekindle.records import Ended, EnvRecord, VerdictRecord, read
+from rekindle.records import EnvRecord, RunEnd, VerdictRecord, read_record
 
 CUTS = {
     "builder": (
@@ -97,10 +97,10 @@ def build(way):
     way.is_collected()
     way.kill()
     assert not (way.home / "pt_ddp" / "verdict.json").exists()
-    ran = read(way.run() / "ended.json", Ended)
+    ran = read_record(way.run() / "ended.json", RunEnd)
     way.start()
     way.passes()
-    assert read(way.home / "pt_ddp" / "ended.json", Ended) == ran
+    assert read_record(way.home / "pt_ddp" / "ended.json", RunEnd) == ran
     way.note()
 
 
@@ -144,7 +144,7 @@ def train(way):
 
 def collect(way):
     """Cut it off as a run comes home that is there already."""
-    ran = read(way.home / "pt_ddp" / "ended.json", Ended)
+    ran = read_record(way.home / "pt_ddp" / "ended.json", RunEnd)
     (way.home / "pt_ddp" / "verdict.json").unlink()
     way.start()
     way.is_collected()
@@ -155,7 +155,7 @@ def collect(way):
     way.lab.await_ssh(way.host.name)
     way.start()
     way.passes()
-    assert read(way.home / "pt_ddp" / "ended.json", Ended) == ran
+    assert read_record(way.home / "pt_ddp" / "ended.json", RunEnd) == ran
     way.note()
 
 
@@ -217,13 +217,13 @@ def test_what_is_finished_is_changed_no_more(again):
     assert again.status == 0, again.output
     for name in CUTS:
         assert re.search(rf"^{name}\s+: ok=\d+\s+changed=0 ", again.output, re.M), again.output
-        assert read(again.results / name / "pt_ddp" / "verdict.json", VerdictRecord).verdict == "PASS"
+        assert read_record(again.results / name / "pt_ddp" / "verdict.json", VerdictRecord).verdict == "PASS"
 
 
 @pytest.mark.parametrize("name", CUTS)
 def test_the_host_is_as_one_where_nothing_happened(again, ways, name):
     way = ways[name]
-    built = read(again.results / name / "env.json", EnvRecord).environments
+    built = read_record(again.results / name / "env.json", EnvRecord).environments
     assert {path.name for path in (way.disk / "envs").iterdir()} == {
         *(Path(environment.path).name for environment in built),
         *(f".{environment.framework}.lock" for environment in built),

@@ -9,7 +9,7 @@ import time
 from federations import HOSTS, LISTENS, SERVER, SITES, root, verdict_in
 from plays import HANGS_S, play
 
-from rekindle.records import KitRecord, read
+from rekindle.records import KitRecord, read_record
 
 OWN_TRAINER = """import sys
 import nvflare.client as flare
@@ -43,7 +43,7 @@ def test_bare_hosts_become_a_proven_federation(proven):
 
 def test_each_host_has_its_own_key_and_nobody_else_reads_it(proven, members):
     for host in HOSTS:
-        kit = read(proven.results / host / "kit.json", KitRecord)
+        kit = read_record(proven.results / host / "kit.json", KitRecord)
         modes = root(members, host, f"stat -c '%a %U' {kit.path} {kit.path}/startup/*.key").splitlines()
         assert modes == ["700 lease", "600 lease"], (host, modes)
         keys = root(members, host, "find / -xdev -name '*.key' -path '*federation*'").splitlines()

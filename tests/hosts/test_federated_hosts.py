@@ -9,7 +9,7 @@ from federations import AGAIN, MIN_SITES, Going, root
 from lab.clock import set_clock
 from plays import play
 
-from rekindle.records import KitRecord, read
+from rekindle.records import KitRecord, read_record
 
 
 def test_a_link_that_is_down_for_a_minute_is_named(going):
@@ -55,7 +55,7 @@ def test_a_site_with_a_foreign_kit_is_refused_before_anything_starts(members, sh
     """An authority is one results folder's: another one would make the kit anew."""
     results = tmp_path / "r"
     assert play("playbooks/federate.yml", members.inventory, results, cwd=shop).status == 0
-    kit = read(results / "two" / "kit.json", KitRecord).path
+    kit = read_record(results / "two" / "kit.json", KitRecord).path
     other = f"{kit}/startup/rootCA.pem"
     root(members, "two", f"cp -p {other} /tmp/ca.pem; openssl req -x509 -newkey rsa:2048 -nodes -days 1 "
          f"-subj /CN=other -keyout /dev/null -out {other} 2>/dev/null")  # fmt: skip

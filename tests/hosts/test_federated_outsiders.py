@@ -9,8 +9,8 @@ from federations import HOSTS, SERVER, root
 from lab.labs import WHEELHOUSE
 from plays import play
 
-from rekindle.federation.authority import ADMIN, Authority, lease_of
-from rekindle.records import KitRecord, read
+from rekindle.federation.authority import ADMIN, Authority, identify_lease
+from rekindle.records import KitRecord, read_record
 from rekindle.results import state
 
 FOLDER = "/home/lease/rekindle/federation/rekindle"
@@ -35,10 +35,12 @@ os._exit(0)
 @pytest.fixture
 def authority(proven):
     """Return what makes kits as the controller does, by the name of their federation."""
-    kit = read(proven.results / SERVER / "kit.json", KitRecord)
+    kit = read_record(proven.results / SERVER / "kit.json", KitRecord)
     server = {"address": kit.address, "port": kit.port, "scheme": "tcp"}
-    lease = lease_of(proven.results, HOSTS)
-    return lambda name: Authority(state.folder(), name, kit.release, server, str(WHEELHOUSE), lease=lease)
+    lease = identify_lease(proven.results, HOSTS)
+    return lambda name: Authority(
+        state.make_state_folder(), name, kit.release, server, str(WHEELHOUSE), lease=lease
+    )
 
 
 @pytest.fixture

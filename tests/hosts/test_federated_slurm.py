@@ -8,7 +8,7 @@ import yaml
 from federations import AGAIN, LISTENS, Going, root, verdict_in
 from plays import play
 
-from rekindle.records import Ended, RunSpec, read
+from rekindle.records import RunEnd, RunSpec, read_record
 from rekindle.records.events import DeviceEvent
 from rekindle.records.evidence import read_lines
 
@@ -57,8 +57,8 @@ def test_bare_hosts_and_a_login_node_become_a_proven_federation(mixed_proven, mi
     devices = (line.event for line in read_lines(run) if isinstance(line.event, DeviceEvent))
     assert {(event.site, event.node) for event in devices} == {("plain", "plain"), ("slurm", "slurm")}
     assert "NodeList=n9 " in root(mixed, "login", "scontrol show job --oneliner | grep pt_ddp | tail -1")
-    assert read(run / "slurm/spec.json", RunSpec).slurm.nodes == 1
-    assert 0 <= read(run / "ended.json", Ended).waited_s < 60
+    assert read_record(run / "slurm/spec.json", RunSpec).slurm.nodes == 1
+    assert 0 <= read_record(run / "ended.json", RunEnd).waited_s < 60
     nothing_runs(mixed)
 
 
@@ -80,7 +80,7 @@ def test_a_site_that_slurm_suspends_goes_on_and_passes(mixed_proven, mixed, shop
     time.sleep(20)
     root(mixed, "login", f"scontrol resume {job}")
     assert going.ended(status=0)[0].verdict == "PASS"
-    (span,) = read(going.results / "federations/pt_ddp/ended.json", Ended).suspensions
+    (span,) = read_record(going.results / "federations/pt_ddp/ended.json", RunEnd).suspensions
     assert (span.host, 15 < span.until - span.since < 25) == ("slurm", True)
 
 

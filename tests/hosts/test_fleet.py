@@ -8,7 +8,7 @@ import pytest
 from lab.labs import Lab
 from plays import play
 
-from rekindle.records import Outcome, read
+from rekindle.records import Outcome, read_record
 
 LONGER_THAN_PREFLIGHT_MAY_S = 600
 
@@ -49,5 +49,5 @@ def test_a_dead_host_and_a_slow_one_hold_up_no_other(fleet, tmp_path):
         done = site.result()
     assert left == ["good"], done.output
     assert done.status != 0
-    stages = {name: read(path, Outcome).stage for name, path in outcomes.items()}
+    stages = {name: read_record(path, Outcome).stage for name, path in outcomes.items()}
     assert stages == {"dead": "preflight", "slow": "preflight", "good": "plan"}, done.output

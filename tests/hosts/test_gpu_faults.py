@@ -9,7 +9,7 @@ from lab.gpus import FAULTS, give_gpus
 from lab.labs import Lab
 from plays import play
 
-from rekindle.records import HostRecord, read
+from rekindle.records import HostRecord, read_record
 
 REFUSED = {
     "hangs": r"state cannot be known: nvidia-smi -q -x timed out after 60 s\. Fix: ",
@@ -43,7 +43,7 @@ def causes(named, tmp_path_factory):
 
 
 def record(causes, host):
-    return read(causes[2] / host / "host.json", HostRecord)
+    return read_record(causes[2] / host / "host.json", HostRecord)
 
 
 def test_every_fault_of_the_stand_in_is_tried(causes):

@@ -11,7 +11,7 @@ import pytest
 from listing import listing
 from plays import checkout, play
 
-from rekindle.records import RetiredRecord, VerdictRecord, read
+from rekindle.records import RetiredRecord, VerdictRecord, read_record
 
 HOST = "second"
 JOB = """\
@@ -80,7 +80,7 @@ def cut(site, pair, tmp_path_factory):
 def test_a_host_that_vanishes_is_lost_and_what_it_had_finished_is_home(cut):
     status, output, results = cut
     assert status != 0
-    assert read(results / HOST / "early" / "verdict.json", VerdictRecord).verdict == "PASS"
+    assert read_record(results / HOST / "early" / "verdict.json", VerdictRecord).verdict == "PASS"
     early, late = json.loads((results / "results.json").read_text())["rows"]
     assert (early["job"], early["verdict"]) == ("early", "PASS")
     assert (late["job"], late["verdict"]) == ("late", "LOST")
@@ -133,7 +133,7 @@ def test_after_retire_the_host_is_as_it_was_and_what_is_worth_keeping_is_home(cu
     for name, digest in ends.items():
         done = subprocess.run(["sha256sum", kept / "runs" / name], capture_output=True, text=True, check=True)
         assert done.stdout.split()[0] == digest
-    record = read(tmp_path / HOST / "retired.json", RetiredRecord)
+    record = read_record(tmp_path / HOST / "retired.json", RetiredRecord)
     assert {name.split("-")[0] for name, judged in record.runs.items() if judged == "PASS"} == {
         "pt_ddp",
         "early",

@@ -11,7 +11,7 @@ from lab.wheels import fill_wheelhouse
 from listing import listing
 from plays import play
 
-from rekindle.records import HostRecord, PlanRecord, VerdictRecord, read
+from rekindle.records import HostRecord, PlanRecord, VerdictRecord, read_record
 
 OLD = Path.home() / ".pyenv/versions/3.6.15"
 """Where this machine has one."""
@@ -41,19 +41,19 @@ def test_each_is_proven_with_the_python_that_is_brought_and_retired(lab, small, 
     done = play("site.yml", lab.inventory, tmp_path / "r", *setting, cwd=small)
     assert done.status == 0, done.output
     for name, own in (("new", "3.14"), ("stable", "3.13"), ("old", "3.6"), ("none", "")):
-        host = read(tmp_path / "r" / name / "host.json", HostRecord)
+        host = read_record(tmp_path / "r" / name / "host.json", HostRecord)
         assert [python.version[: len(own)] for python in host.pythons if not python.archive] == [own] * bool(
             own
         )
         (torch,) = (
             environment
-            for environment in read(tmp_path / "r" / name / "plan.json", PlanRecord).environments
+            for environment in read_record(tmp_path / "r" / name / "plan.json", PlanRecord).environments
             if environment.framework == "torch"
         )
         assert torch.build.python == f"{host.root}/pythons/{archive[-64:][:12]}/bin/python3"
         (reason,) = (reason.message for reason in torch.reasons if reason.axis == "python")
         assert f"which the controller brings: this host has {own or 'none'}" in reason
-        assert read(tmp_path / "r" / name / "pt_ddp" / "verdict.json", VerdictRecord).verdict == "PASS"
+        assert read_record(tmp_path / "r" / name / "pt_ddp" / "verdict.json", VerdictRecord).verdict == "PASS"
     done = play("retire.yml", lab.inventory, tmp_path / "r")
     assert done.status == 0, done.output
     assert {name: listing(lab, name) for name in lab.hosts} == before

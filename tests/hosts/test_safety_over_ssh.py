@@ -9,7 +9,7 @@ import pytest
 from leaks import leaks
 from plays import OWN_PLAYBOOK, REPOSITORY, play
 
-from rekindle.records import PlacedRecord, RunSpec, read, write
+from rekindle.records import PlacedRecord, RunSpec, read_record, write_record
 
 RUN = REPOSITORY / "tests/recordings/runs/pt_ddp-cpu-2"
 COLLECT = """
@@ -63,9 +63,9 @@ def test_what_a_host_prints_is_no_command_and_names_no_file_here(pair, tmp_path)
     subprocess.run(put, input=evil, text=True, check=True)
     playbook = tmp_path / "collect.yml"
     home = tmp_path / "home"
-    spec = read(RUN / "spec.json", RunSpec)
+    spec = read_record(RUN / "spec.json", RunSpec)
     placed = PlacedRecord(run="/home/lease/evil-run", payload="/none", spec=spec, at="2026-11-25T22:28:00Z")
-    write(home / "pt_ddp.placed.json", placed)
+    write_record(home / "pt_ddp.placed.json", placed)
     playbook.write_text(COLLECT % home)
     done = play(playbook, pair.inventory, tmp_path / "r", **OWN_PLAYBOOK)
     assert re.search(r"cannot be unpacked.* Fix: collect it again", " ".join(done.output.split()))

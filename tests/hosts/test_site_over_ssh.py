@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from plays import play
 
-from rekindle.records import EnvRecord, HostRecord, VerdictRecord, read
+from rekindle.records import EnvRecord, HostRecord, VerdictRecord, read_record
 
 HOSTS = ("first", "second")
 
@@ -27,17 +27,17 @@ def without_sshd(site, pair):
 def test_both_pass(site):
     assert site.status == 0, site.output
     for host in HOSTS:
-        assert read(site.results / host / "pt_ddp" / "verdict.json", VerdictRecord).verdict == "PASS"
+        assert read_record(site.results / host / "pt_ddp" / "verdict.json", VerdictRecord).verdict == "PASS"
         assert re.search(rf"{host}\s.*pt_ddp\s.*PASS", site.output)
 
 
 def test_the_records_are_of_debian_12_and_built_there(site):
     for host in HOSTS:
-        record = read(site.results / host / "host.json", HostRecord)
+        record = read_record(site.results / host / "host.json", HostRecord)
         assert (record.os.id, record.os.version) == ("debian", "12")
         own = [python.path for python in record.pythons if python.archive is None]
         assert own == ["/usr/bin/python3.11"]
-        torch = read(site.results / host / "env.json", EnvRecord).environments[1]
+        torch = read_record(site.results / host / "env.json", EnvRecord).environments[1]
         assert torch.path.startswith("/home/lease/rekindle/envs/torch-")
 
 
@@ -59,7 +59,7 @@ def test_of_two_hosts_the_one_that_is_broken_is_named_and_the_other_passes(
 ):
     done = play("site.yml", pair.inventory, tmp_path / "r", cwd=small)
     assert done.status != 0
-    assert read(tmp_path / "r" / "first" / "pt_ddp" / "verdict.json", VerdictRecord).verdict == "PASS"
+    assert read_record(tmp_path / "r" / "first" / "pt_ddp" / "verdict.json", VerdictRecord).verdict == "PASS"
     assert re.search(rf"^{without_sshd}\s.*SKIPPED\s", done.output, re.M)
     rows = {row["host"]: row for row in json.loads((tmp_path / "r" / "results.json").read_text())["rows"]}
     assert (rows["first"]["verdict"], rows["second"]["verdict"]) == ("PASS", "SKIPPED")

@@ -7,7 +7,7 @@ import pytest
 from plays import play
 from slurm_runs import PT_DDP, asked, built, verdict
 
-from rekindle.records import HostRecord, RunSpec, read
+from rekindle.records import HostRecord, RunSpec, read_record
 from rekindle.records.events import DeviceEvent, RoundEvent
 from rekindle.records.evidence import read_lines
 
@@ -25,7 +25,7 @@ def test_each_job_passes_with_ranks_on_both_nodes(on_slurm, job, ranks):
     judged = verdict(on_slurm, job)
     assert (judged.verdict, judged.cause) == ("PASS", None), on_slurm.output
     run = on_slurm.results / "login" / job
-    spec = read(run / "spec.json", RunSpec)
+    spec = read_record(run / "spec.json", RunSpec)
     assert set(spec.nodes) == {"n9", "n10"}
     nodes = {(event.site, event.rank): event.node for event in _events(run, DeviceEvent)}
     of_all = [(site, rank) for site in spec.sites for rank in range(ranks)]
@@ -42,7 +42,7 @@ def test_all_is_proven(on_slurm):
 
 
 def test_the_login_node_has_a_record_of_its_cluster(on_slurm):
-    (group,) = read(on_slurm.results / "login/login.json", HostRecord).cluster.groups
+    (group,) = read_record(on_slurm.results / "login/login.json", HostRecord).cluster.groups
     judged = (group.partition, group.nodes, group.count, group.cpus, group.gres, group.time_limit)
     assert judged == ("gpu", "n[9-10]", 2, 8, "gpu:2", "1-00:00:00")
 
@@ -60,6 +60,6 @@ def test_one_node_is_one_machine(on_slurm, cluster, small, tmp_path):
     done = play("playbooks/validate.yml", cluster.inventory, results, *PT_DDP, *asked(nodes=1), cwd=small)
     assert (verdict(done).verdict, verdict(done).cause) == ("PASS", None), done.output
     run = done.results / "login/pt_ddp"
-    assert read(run / "spec.json", RunSpec).nodes == ()
+    assert read_record(run / "spec.json", RunSpec).nodes == ()
     (device,) = _events(run, DeviceEvent)
     assert device.rank == 0

@@ -13,8 +13,8 @@ from slurm_runs import ASKED, PT_DDP, asked, built, in_mid_run, verdict
 from waits import until
 
 from rekindle.doctor import diagnose_texts, read_logs
-from rekindle.judge import judge
-from rekindle.records import Ended, EnvRecord, HostRecord, PayloadRecord, RunSpec, read
+from rekindle.judge import judge_run
+from rekindle.records import EnvRecord, HostRecord, PayloadRecord, RunEnd, RunSpec, read_record
 
 VALIDATE = "playbooks/validate.yml"
 
@@ -58,7 +58,7 @@ def test_kinds_of_nodes_and_why_some_are_drained_are_reported(cluster, tmp_path)
     cluster.run("login", f"{update} availablefeatures=amd activefeatures=amd", "root")
     done = play("playbooks/preflight.yml", cluster.inventory, tmp_path / "kinds")
     assert "gpu of login has 2 kinds of nodes" in " ".join(done.output.split())
-    assert read(done.results / "login/node-n10.json", HostRecord).slurm.nodes == 2
+    assert read_record(done.results / "login/node-n10.json", HostRecord).slurm.nodes == 2
     cluster.run("login", f"{update} availablefeatures= activefeatures= state=drain reason=disk", "root")
     done = play("playbooks/preflight.yml", cluster.inventory, tmp_path / "drained")
     cluster.run("login", f"{update} state=resume", "root")
@@ -107,10 +107,10 @@ def test_two_jobs_on_the_same_nodes_at_once_pass(on_slurm, cluster):
     (cluster.shared / "spec.json").write_text(json.dumps(spec))
     drivers = [
         environment
-        for environment in read(host / "env.json", EnvRecord).environments
+        for environment in read_record(host / "env.json", EnvRecord).environments
         if environment.framework == "driver"
     ]
-    payload = read(host / "payload.json", PayloadRecord).path
+    payload = read_record(host / "payload.json", PayloadRecord).path
     start = f"PYTHONPATH={payload} {drivers[0].python} -m rekindle.driver start"
     for name in "ab":
         run = f"/shared/{name}/runs/pt_ddp-x"
@@ -118,9 +118,9 @@ def test_two_jobs_on_the_same_nodes_at_once_pass(on_slurm, cluster):
     until(lambda: cluster.run("login", "squeue --noheader --format=%T").split() == ["RUNNING"] * 2)
     until(lambda: cluster.run("login", "squeue --noheader") == "", 300)
     for run in runs:
-        answer = judge(run)
+        answer = judge_run(run)
         assert (answer.verdict, answer.cause) == ("PASS", None)
-        assert set(read(run / "spec.json", RunSpec).nodes) == {"n9", "n10"}
+        assert set(read_record(run / "spec.json", RunSpec).nodes) == {"n9", "n10"}
 
 
 def test_a_run_that_is_suspended_reports_it_and_passes(on_slurm, cluster, tmp_path):
@@ -137,7 +137,7 @@ def test_a_run_that_is_suspended_reports_it_and_passes(on_slurm, cluster, tmp_pa
     done = in_mid_run(cluster, VALIDATE, results, suspend, *PT_DDP, cwd=repository)
     assert re.search(r"login pt_ddp: job \d+ is suspended by SLURM", done.output)
     assert (verdict(done).verdict, verdict(done).cause) == ("PASS", None)
-    (span,) = read(done.results / "login/pt_ddp/ended.json", Ended).suspensions
+    (span,) = read_record(done.results / "login/pt_ddp/ended.json", RunEnd).suspensions
     assert 40 < span.until - span.since < 75
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 import psutil
 from plays import HANGS_S
 
-from rekindle.records import Progress, RecordError, read
+from rekindle.records import Progress, RecordError, read_record
 
 _DOWN_S = 60
 DISK = "size=8g"
@@ -149,7 +149,7 @@ class Way:
     def round(self):
         """Return which round the job is in, from 1; 0 before."""
         try:
-            message = read(self.run() / "progress.json", Progress).message
+            message = read_record(self.run() / "progress.json", Progress).message
         except (RecordError, ValueError):
             return 0
         found = re.match(r"round (\d)/3", message)

@@ -4,7 +4,7 @@
 import shutil
 from pathlib import Path
 
-from rekindle.hostfacts.frames import parse
+from rekindle.hostfacts.frames import parse_frames
 
 from .host import Host
 
@@ -34,7 +34,7 @@ def give_gpus(host: Host, fault: str | None = None) -> None:
     if fault is not None and fault not in FAULTS:
         raise ValueError(f"There is no fault {fault!r}. Fix: name one of {', '.join(FAULTS)}.")
     text = _RECORDING.read_text()
-    frames = parse(text, text.split(maxsplit=1)[0].removeprefix("@@"))
+    frames = parse_frames(text, text.split(maxsplit=1)[0].removeprefix("@@"))
     recordings, switch = host.root / "usr/share/rekindle-lab", host.root / "etc/rekindle-lab/nvidia-smi"
     for folder in (recordings, switch.parent):
         folder.mkdir(exist_ok=True)

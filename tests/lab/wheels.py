@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from rekindle.capsule.wheelhouse import bundle
+from rekindle.capsule.wheelhouse import bundle_wheels
 from rekindle.records.complaint import BundleError
 
 from . import LabError
@@ -44,6 +44,6 @@ def fill_wheelhouse(lab: Lab, *more: str) -> None:
                 raise LabError(f"{done.stdout}\nThe {stage} stage failed. Fix: mend what it says above.")
         try:
             with alone("wheelhouse"):
-                bundle(sorted(Path(results).glob("*/plan.json")), WHEELHOUSE)
+                bundle_wheels(sorted(Path(results).glob("*/plan.json")), WHEELHOUSE)
         except BundleError as error:
             raise LabError(str(error)) from None

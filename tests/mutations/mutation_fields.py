@@ -4,12 +4,12 @@
 from msgspec import inspect
 from mutation_runs import clone
 
-from rekindle.records import Claim, Ended, GivenGpu, GpuProcess, Job, RunSpec, Site
+from rekindle.records import Claim, GivenGpu, GpuProcess, Job, RunEnd, RunSpec, Site
 from rekindle.records.events import AnyEvent, GpuSample
 
 EVENTS = {event.__struct_config__.tag: event for event in AnyEvent.__args__}
 RECORDS = {
-    record.__name__: record for record in (RunSpec, Job, Claim, Site, GivenGpu, GpuProcess, Ended, GpuSample)
+    record.__name__: record for record in (RunSpec, Job, Claim, Site, GivenGpu, GpuProcess, RunEnd, GpuSample)
 }
 MISSING = object()
 NUMBERS = {

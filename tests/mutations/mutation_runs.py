@@ -7,7 +7,7 @@ import shutil
 from functools import cache
 from pathlib import Path
 
-from rekindle.judge import judge
+from rekindle.judge import judge_run
 from rekindle.records import RecordError
 
 RECORDED = Path(__file__).parents[1] / "recordings"
@@ -135,7 +135,7 @@ class Bench:
             for path, content in changes.items():
                 (run / path).parent.mkdir(parents=True, exist_ok=True)
                 (run / path).write_bytes(content)
-            return judge(run)
+            return judge_run(run)
         except RecordError:
             return None
         finally:

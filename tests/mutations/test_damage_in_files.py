@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from mutation_runs import RECORDED
 
-from rekindle.judge import judge
+from rekindle.judge import judge_run
 from rekindle.records import RecordError
 
 RUNS = sorted((RECORDED / "runs").iterdir())
@@ -39,7 +39,7 @@ def files(copy, share):
 
 def test_judging_twice_changes_nothing(copy):
     before = _content(copy)
-    assert judge(copy) == judge(copy)
+    assert judge_run(copy) == judge_run(copy)
     assert _content(copy) == before
 
 
@@ -88,6 +88,6 @@ def test_junk_in_a_file_breaks_nothing(copy, files):
 def _verdict(folder):
     """Return the judge's verdict; only a RecordError may come in its place."""
     try:
-        return judge(folder).verdict
+        return judge_run(folder).verdict
     except RecordError:
         return "refused"

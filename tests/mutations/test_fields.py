@@ -5,8 +5,8 @@ import pytest
 from mutation_fields import altered, fields
 from mutation_runs import RECORDINGS, RunCopy
 
-from rekindle.judge import CHECKS, judge
-from rekindle.records import Ended
+from rekindle.judge import CHECKS, judge_run
+from rekindle.records import RunEnd
 from rekindle.records.events import TaskEvent
 
 FIELDS = {(kind, field.name): field for kind, field in fields()}
@@ -25,7 +25,7 @@ def test_a_wrong_value_ends_no_judge(bench, runs_for, place):
 
 
 def _passed(folder):
-    return {result.claim for result in judge(folder).evidence if result.state == "holds"}
+    return {result.claim for result in judge_run(folder).evidence if result.state == "holds"}
 
 
 PASSED = {name: _passed(folder) for name, folder in RECORDINGS.items()}
@@ -34,7 +34,7 @@ PASSED = {name: _passed(folder) for name, folder in RECORDINGS.items()}
 @pytest.mark.parametrize("name", sorted(name for name in set().union(*PASSED.values()) if CHECKS[name].needs))
 def test_without_a_part_that_a_check_needs_it_is_unknown(bench, runs_for, name):
     check = CHECKS[name]
-    for need in set(check.needs) - {Ended}:  # without its file: test_damage_in_files.py
+    for need in set(check.needs) - {RunEnd}:  # without its file: test_damage_in_files.py
         for recording, _ in runs_for(name, [run for run, passed in PASSED.items() if name in passed]):
             run = RunCopy(recording)
             kinds = {"task", "contribution"} if need is TaskEvent else {need.__struct_config__.tag}

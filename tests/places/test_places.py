@@ -12,10 +12,10 @@ import run_here
 from own_jobs import JOBS, supervisor, wait_for_end
 from waits import until
 
-from rekindle.host.payload import packed
+from rekindle.host.payload import pack_payload
 from rekindle.jobs import load_job
-from rekindle.judge import judge
-from rekindle.records import Ended, read
+from rekindle.judge import judge_run
+from rekindle.records import RunEnd, read_record
 
 TOY = Path(nohup_place.__file__)
 ROOM = {"rekindle/nohup/__init__.py": "", "rekindle/nohup/place.py": TOY.read_text()}
@@ -28,7 +28,7 @@ def altered(monkeypatch):
 
     def alter(added):
         def others(*arguments):
-            source, target = zipfile.ZipFile(io.BytesIO(packed(*arguments))), io.BytesIO()
+            source, target = zipfile.ZipFile(io.BytesIO(pack_payload(*arguments))), io.BytesIO()
             with zipfile.ZipFile(target, "w") as archive:
                 for name in source.namelist():
                     if not name.startswith(KNOWN):
@@ -56,9 +56,9 @@ def test_a_scheduler_is_a_folder_with_its_place(altered, host_records, tmp_path)
     (tmp_path / nohup_place.GATE).touch()
     until((run / "progress.json").exists, 30, "its driver did not begin")
     wait_for_end(run, supervisor(run), 600)
-    verdict = judge(run)
+    verdict = judge_run(run)
     assert (verdict.verdict, verdict.cause) == ("PASS", None)
-    assert read(run / "ended.json", Ended).waited_s >= 1.0
+    assert read_record(run / "ended.json", RunEnd).waited_s >= 1.0
     assert verdict.waited_s >= 1.0
 
 
@@ -66,7 +66,7 @@ def test_a_run_needs_neither_slurm_nor_federation(altered, host_records, tmp_pat
     altered({})
     run = start(host_records, tmp_path)
     wait_for_end(run, supervisor(run), 600)
-    verdict = judge(run)
+    verdict = judge_run(run)
     assert (verdict.verdict, verdict.cause) == ("PASS", None)
     (payload,) = (tmp_path / "payload").iterdir()
     assert not any(name.startswith(KNOWN) for name in zipfile.ZipFile(payload).namelist())

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from plays import REPOSITORY
 
-from rekindle.environments.indexes import uv_environment
+from rekindle.environments.indexes import make_uv_environment
 
 RELEASES = (
     ("2.19.14", "3.11"),
@@ -30,7 +30,7 @@ def test_a_host_is_ready(release, minor, local, tmp_path):
     if python is None:
         pytest.skip(f"This machine has no Python {minor} of pyenv's.")
     venv = tmp_path / "venv"
-    environ = {**uv_environment(os.environ), "VIRTUAL_ENV": str(venv)}
+    environ = {**make_uv_environment(os.environ), "VIRTUAL_ENV": str(venv)}
     constraints = tmp_path / "constraints.txt"
     lock = (REPOSITORY / "requirements" / "controller.txt").read_text().splitlines()
     pins = (line.removesuffix(" \\") for line in lock if "==" in line and not line.startswith("ansible"))

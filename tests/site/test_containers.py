@@ -16,10 +16,10 @@ from lab.machine import alone
 from plays import REPOSITORY, checkout, play
 from podman import registry, running
 
-from rekindle.records import EnvRecord, ImagesRecord, VerdictRecord, read
+from rekindle.records import EnvRecord, ImagesRecord, VerdictRecord, read_record
 from rekindle.records.events import SampleEvent
 from rekindle.records.evidence import read_lines
-from rekindle.records.folders import spec_in
+from rekindle.records.layout import spec_in
 from rekindle.results.seal import read_seal
 
 LOOKALIKES = REPOSITORY / "tests" / "lookalikes"
@@ -31,7 +31,7 @@ BIONEMO = "nvcr.io/nvidia/clara/bionemo-framework:2.5"
 @pytest.fixture(scope="module")
 def podman(here, host_records, tmp_path_factory):
     """Return a Podman with an image of Debian's in which ``python3`` is torch's environment of this host."""
-    environments = read(host_records / "env.json", EnvRecord).environments
+    environments = read_record(host_records / "env.json", EnvRecord).environments
     python = Path(next(each.python for each in environments if each.framework == "torch"))
     home = subprocess.check_output([python, "-c", "import sys; print(sys.base_prefix)"], text=True).strip()
     folder = tmp_path_factory.mktemp("podman")
@@ -73,7 +73,7 @@ def contained(local, podman, tmp_path_factory):
 
 
 def _verdict(contained, job):
-    return read(contained.results / "local" / job / "verdict.json", VerdictRecord)
+    return read_record(contained.results / "local" / job / "verdict.json", VerdictRecord)
 
 
 @pytest.mark.parametrize("job", ["pt_ddp", "hello-numpy", "line"])
@@ -124,7 +124,7 @@ def have(contained, podman, local, tmp_path):
         plan.write_text(json.dumps({**json.loads(plan.read_text()), "images": [image]}))
         path = f"{podman.bin}:{os.environ['PATH']}"
         play("playbooks/containers.yml", local, results, "-e", f"rekindle_wheelhouse={wheelhouse}", PATH=path)
-        (found,) = read(results / "local" / "images.json", ImagesRecord).images
+        (found,) = read_record(results / "local" / "images.json", ImagesRecord).images
         return found
 
     return run

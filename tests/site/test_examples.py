@@ -12,11 +12,11 @@ from plays import REPOSITORY, play
 
 from rekindle.cli import board
 from rekindle.jobs import load_job
-from rekindle.jobs.checkout import named
-from rekindle.records import EnvRecord, VerdictRecord, read
+from rekindle.jobs.checkout import provide_checkout
+from rekindle.records import EnvRecord, VerdictRecord, read_record
 from rekindle.records.events import TaskEvent
 from rekindle.records.evidence import read_lines
-from rekindle.results.gather import gather
+from rekindle.results.contents import gather_results
 
 EXAMPLES = ["hello-numpy", "hello-pt"]
 JOBS, LOOKALIKES = REPOSITORY / "flare_jobs", REPOSITORY / "tests" / "lookalikes"
@@ -49,7 +49,7 @@ def run(examples, tmp_path, monkeypatch):
     def lying(lie="", **changes):
         monkeypatch.setenv("REKINDLE_LIE", lie)
         job = replace(load_job(JOBS, "hello-numpy"), **changes)
-        code = named(str(LOOKALIKES), None).examples([job])
+        code = provide_checkout(str(LOOKALIKES), None).examples([job])
         return first_verdict(job, JOBS, examples.results / "local", tmp_path, code), tmp_path / "run"
 
     return lying
@@ -59,7 +59,7 @@ def run(examples, tmp_path, monkeypatch):
 def test_it_passes_by_what_the_server_saw(examples, name):
     folder = examples.results / "local" / name
     assert examples.status == 0, examples.output
-    verdict = read(folder / "verdict.json", VerdictRecord)
+    verdict = read_record(folder / "verdict.json", VerdictRecord)
     assert (verdict.verdict, verdict.cause) == ("PASS", None)
     answer = [line.event for line in read_lines(folder) if isinstance(line.event, TaskEvent)]
     rounds = load_job(JOBS, name).rounds
@@ -70,16 +70,20 @@ def test_it_passes_by_what_the_server_saw(examples, name):
 
 
 def test_a_users_own_job_passes_by_the_same_claims(examples):
-    verdict = read(examples.results / "local" / OWN.name / "verdict.json", VerdictRecord)
+    verdict = read_record(examples.results / "local" / OWN.name / "verdict.json", VerdictRecord)
     assert (verdict.verdict, verdict.cause) == ("PASS", None)
     claims = {result.claim for result in verdict.evidence}
     assert claims >= {"every_site_trained", "every_site_took_part", "rounds_completed", "global_model_saved"}
-    (line,) = [line for line in board.of([gather(examples.results)], []).lines if line.job == OWN.name]
+    (line,) = [
+        line
+        for line in board.make_board([gather_results(examples.results)], []).lines
+        if line.job == OWN.name
+    ]
     assert (line.verdict, line.framework) == ("PASS", "torch+vision")
 
 
 def test_a_stand_in_is_never_called_the_real_data(examples):
-    verdict = read(examples.results / "local" / "hello-pt" / "verdict.json", VerdictRecord)
+    verdict = read_record(examples.results / "local" / "hello-pt" / "verdict.json", VerdictRecord)
     printed = next(result.message for result in verdict.evidence if result.claim == "runs_as_described")
     assert "data: a stand-in for cifar10, not the real one" in printed
 
@@ -89,9 +93,9 @@ def test_a_run_is_the_same_without_our_component(examples, run, tmp_path):
     assert verdict.verdict == "PASS", verdict.cause
     alone = tmp_path / "alone"
     alone.mkdir()
-    envs = read(examples.results / "local" / "env.json", EnvRecord).environments
+    envs = read_record(examples.results / "local" / "env.json", EnvRecord).environments
     python = next(environment.python for environment in envs if environment.framework == "torch+vision")
-    (code,) = named(str(LOOKALIKES), None).examples([load_job(JOBS, "hello-numpy")]).values()
+    (code,) = provide_checkout(str(LOOKALIKES), None).examples([load_job(JOBS, "hello-numpy")]).values()
     environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     command = [python, "job.py", "--workspace", str(alone)]
     subprocess.run(command, cwd=code, env=environ, check=True, timeout=300, capture_output=True)
@@ -120,12 +124,12 @@ torch.save({"b": torch.arange(3, 6).half(), "a": torch.arange(3).bfloat16()}, ho
 
 
 def test_a_saved_model_is_recorded_as_it_loads_in_the_runs_environment(examples, tmp_path):
-    envs = read(examples.results / "local" / "env.json", EnvRecord).environments
+    envs = read_record(examples.results / "local" / "env.json", EnvRecord).environments
     python = next(environment.python for environment in envs if environment.framework == "torch+vision")
     (tmp_path / "evidence").mkdir()
     own = {"REKINDLE_EVIDENCE": tmp_path / "evidence", "REKINDLE_WORKSPACE": tmp_path / "job" / "workspace"}
     environ = {**os.environ, **{name: str(path) for name, path in own.items()}}
-    for words in (["-c", MAKE_MODELS], ["-m", "rekindle.trainer.saved"]):
+    for words in (["-c", MAKE_MODELS], ["-m", "rekindle.trainer.saved_models"]):
         source = {"PYTHONPATH": str(REPOSITORY / "src")}
         subprocess.run([python, *words], cwd=tmp_path, env={**environ, **source}, check=True, timeout=120)
     answer = {Path(line.event.model).name: line.event for line in read_lines(tmp_path)}

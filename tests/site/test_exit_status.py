@@ -10,7 +10,7 @@ from plays import REPOSITORY
 from uv import find_uv_bin
 
 from rekindle import locks
-from rekindle.solver.catalogue import rules
+from rekindle.solver.catalogue import load_rules
 
 WORDS = (
     "NVFlare's simulator ends with status 0 after a run in which every trainer crashed (2.9.0 does where a "
@@ -47,10 +47,10 @@ def runs(tmp_path_factory):
 
 def _python(folder, release):
     """Return the interpreter of an environment with all that a host's has beside its own torch."""
-    marker = "" if release == rules().nvflare.version else f"-nvflare{release}"
+    marker = "" if release == load_rules().nvflare.version else f"-nvflare{release}"
     lock, env = folder / "lock.txt", folder / "env"
     lock.write_text(
-        locks.text(f"torch-system{marker}-py{sys.version_info.major}{sys.version_info.minor}.txt")
+        locks.read_lock(f"torch-system{marker}-py{sys.version_info.major}{sys.version_info.minor}.txt")
     )
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", env], check=True)
     uv = [sys.executable, "-m", "rekindle.environments.indexes", find_uv_bin(), "pip", "install", "--quiet"]
@@ -60,7 +60,7 @@ def _python(folder, release):
 
 
 def test_every_release_is_held():
-    assert set(STATUS) == set(rules().nvflare.releases)
+    assert set(STATUS) == set(load_rules().nvflare.releases)
     assert WORDS in " ".join((REPOSITORY / "README.md").read_text(encoding="utf-8").split())
 
 

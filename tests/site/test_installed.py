@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from plays import HANGS_S, REPOSITORY, SMALLEST
 
-from rekindle.host.payload import packed, written
-from rekindle.records.folders import env_in
+from rekindle.host.payload import pack_payload, write_payload
+from rekindle.records.layout import env_in
 from rekindle.results.comparison import compare_environments
 
 
@@ -94,7 +94,10 @@ def test_what_travels_to_a_host_is_what_a_checkout_sends(installed, tmp_path):
     )
     command = [installed.with_name("python"), "-I", "-c", program, folder, tmp_path / "wheel"]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
-    assert done.stdout.strip() == written(packed(REPOSITORY / "flare_jobs"), tmp_path / "checkout").name
+    assert (
+        done.stdout.strip()
+        == write_payload(pack_payload(REPOSITORY / "flare_jobs"), tmp_path / "checkout").name
+    )
 
 
 def test_without_an_inventory_it_does_nothing(call):

@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 from plays import OWN_PLAYBOOK, REPOSITORY, play
 
-from rekindle.host.payload import packed, written
-from rekindle.judge import judge
-from rekindle.records import PlacedRecord, PlaybookRecord, RunSpec, read, write
+from rekindle.host.payload import pack_payload, write_payload
+from rekindle.judge import judge_run
+from rekindle.records import PlacedRecord, PlaybookRecord, RunSpec, read_record, write_record
 
 RUN = "runs/pt_ddp-0123456789ab"
 COLLECT = """
@@ -32,17 +32,21 @@ def inventory(tmp_path):
 @pytest.mark.parametrize("with_spec", [False, True])
 def test_a_host_that_starts_nothing_and_sends_a_pass_has_not_passed(tmp_path, inventory, with_spec):
     run, results = tmp_path / "root" / RUN, tmp_path / "r"
-    passed = judge(REPOSITORY / "tests/recordings/runs/pt_ddp-cpu-2")
+    passed = judge_run(REPOSITORY / "tests/recordings/runs/pt_ddp-cpu-2")
     run.mkdir(parents=True)
-    write(run / "verdict.json", replace(passed, evidence=(), required=False, host="another", job="another"))
-    spec = read(REPOSITORY / "tests/recordings/runs/pt_ddp-cpu-2/spec.json", RunSpec)
+    write_record(
+        run / "verdict.json", replace(passed, evidence=(), required=False, host="another", job="another")
+    )
+    spec = read_record(REPOSITORY / "tests/recordings/runs/pt_ddp-cpu-2/spec.json", RunSpec)
     sent = replace(spec, host="liar", nonce="0" * 32)
     if with_spec:
-        write(run / "spec.json", sent)
-    write(results / "run.json", PlaybookRecord(run="r", started="2026-11-21T02:00:00Z", hosts=("liar",)))
-    payload = written(packed(REPOSITORY / "flare_jobs"), results / "payload")
+        write_record(run / "spec.json", sent)
+    write_record(
+        results / "run.json", PlaybookRecord(run="r", started="2026-11-21T02:00:00Z", hosts=("liar",))
+    )
+    payload = write_payload(pack_payload(REPOSITORY / "flare_jobs"), results / "payload")
     placed = PlacedRecord(run=str(run), payload=str(payload), spec=sent, at="2026-11-25T22:28:00Z")
-    write(results / "liar" / "pt_ddp.placed.json", placed)
+    write_record(results / "liar" / "pt_ddp.placed.json", placed)
     playbook = tmp_path / "collect.yml"
     playbook.write_text(COLLECT.format(python=sys.executable, home=results / "liar"))
     collected = play(playbook, inventory, results, **OWN_PLAYBOOK)

@@ -13,7 +13,7 @@ from slurm_stand_in import stand_in
 
 from rekindle.judge.checks.nodes import nodes_keep_pace
 from rekindle.judge.opener import open_run
-from rekindle.records import EnvRecord, RunSpec, VerdictRecord, read
+from rekindle.records import EnvRecord, RunSpec, VerdictRecord, read_record
 from rekindle.records.events import DeviceEvent, RoundEvent, TaskEvent
 from rekindle.records.evidence import read_lines
 
@@ -36,7 +36,7 @@ def jobs(local, tmp_path_factory):
 
 def verdict(jobs, job):
     """Return a job's verdict."""
-    return read(jobs.results / "local" / job / "verdict.json", VerdictRecord)
+    return read_record(jobs.results / "local" / job / "verdict.json", VerdictRecord)
 
 
 @pytest.mark.parametrize("job", JOBS)
@@ -70,7 +70,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 def python_of(jobs, framework):
     """Return the interpreter of an environment that was built."""
-    environments = read(jobs.results / "local/env.json", EnvRecord).environments
+    environments = read_record(jobs.results / "local/env.json", EnvRecord).environments
     return next(environment.python for environment in environments if environment.framework == framework)
 
 
@@ -113,7 +113,7 @@ def answer(folder, kind):
 
 def stragglers(folder):
     """Return what the judge says of the pace of a run's nodes."""
-    recorded = read(REPOSITORY / "tests/recordings/runs/tf_mirrored-cpu-2/spec.json", RunSpec)
+    recorded = read_record(REPOSITORY / "tests/recordings/runs/tf_mirrored-cpu-2/spec.json", RunSpec)
     spec = msgspec.structs.replace(recorded, sites=recorded.sites[:1], nodes=("n10", "n9"))
     return [result.message for result in nodes_keep_pace(open_run(folder, spec))]
 

@@ -10,7 +10,7 @@ import pytest
 import shims
 from plays import HANGS_S, OWN_PLAYBOOK
 
-from rekindle.records import Outcome, read
+from rekindle.records import Outcome, read_record
 
 INVENTORY = """\
 all:
@@ -97,7 +97,7 @@ def test_what_preflight_found_runs_every_later_task_of_a_host(own, folder):
 
 def test_a_host_that_left_at_a_role_of_ours_has_the_cause_in_the_table(own):
     printed, results = own
-    outcome = read(results / "full" / "outcome.json", Outcome)
+    outcome = read_record(results / "full" / "outcome.json", Outcome)
     assert outcome.stage == "preflight"
     rows = {row["host"]: row for row in json.loads((results / "results.json").read_text())["rows"]}
     assert set(rows) == {"first", "second", "full"}

@@ -5,7 +5,7 @@ import shutil
 
 from plays import REPOSITORY, play
 
-from rekindle.records import EnvRecord, VerdictRecord, read
+from rekindle.records import EnvRecord, VerdictRecord, read_record
 
 DIGITS = REPOSITORY / "tests" / "honest" / "jobs" / "digits"
 
@@ -29,8 +29,10 @@ def test_it_passes_and_a_clash_is_refused(local, tmp_path):
     done = play("site.yml", inventory, tmp_path / "proven")
     assert done.status == 0, done.output
     home = done.results / "local"
-    (built,) = [one for one in read(home / "env.json", EnvRecord).environments if one.framework != "driver"]
+    (built,) = [
+        one for one in read_record(home / "env.json", EnvRecord).environments if one.framework != "driver"
+    ]
     assert built.packages["torchsummary"] == "1.5.1"
-    verdict = read(home / "summed" / "verdict.json", VerdictRecord)
+    verdict = read_record(home / "summed" / "verdict.json", VerdictRecord)
     assert (verdict.verdict, verdict.lock_sha256) == ("PASS", built.lock_sha256)
     assert "torchsummary==1.5.1 " in (home / "locks" / built.lock).read_text()

@@ -11,7 +11,7 @@ from plays import play
 
 from rekindle import cli
 from rekindle.host import folders
-from rekindle.records import EnvRecord, HostRecord, PlanRecord, VerdictRecord, read
+from rekindle.records import EnvRecord, HostRecord, PlanRecord, VerdictRecord, read_record
 
 
 def test_it_ends_with_a_table_and_a_pass(site):
@@ -31,10 +31,10 @@ def test_a_host_with_one_job_costs_no_more_than_sixteen_tasks_and_one_for_each_r
 
 def test_every_record_is_home_and_fits_its_schema(site):
     home = site.results / "local"
-    host = read(home / "host.json", HostRecord)
-    plan = read(home / "plan.json", PlanRecord)
-    env = read(home / "env.json", EnvRecord)
-    verdict = read(home / "pt_ddp" / "verdict.json", VerdictRecord)
+    host = read_record(home / "host.json", HostRecord)
+    plan = read_record(home / "plan.json", PlanRecord)
+    env = read_record(home / "env.json", EnvRecord)
+    verdict = read_record(home / "pt_ddp" / "verdict.json", VerdictRecord)
     build = plan.environments[0].build
     torch = next(environment for environment in env.environments if environment.framework == "torch")
     assert host.host == "local"
@@ -49,7 +49,7 @@ def test_every_record_is_home_and_fits_its_schema(site):
 
 def test_all_that_the_verdict_cites_came_home(site):
     home = site.results / "local" / "pt_ddp"
-    for result in read(home / "verdict.json", VerdictRecord).evidence:
+    for result in read_record(home / "verdict.json", VerdictRecord).evidence:
         assert result.file is None or (home / result.file).is_file()
 
 
@@ -117,7 +117,7 @@ def test_check_of_a_bare_host_reads_and_plans_and_leaves_it_bare(local, tmp_path
     inventory.write_text(local.read_text().replace(str(local.parent / "rekindle"), str(tmp_path / "bare")))
     checked = play("site.yml", inventory, tmp_path / "r", "--check")
     assert checked.status == 0, checked.output
-    assert read(tmp_path / "r" / "local" / "plan.json", PlanRecord).environments[0].build
+    assert read_record(tmp_path / "r" / "local" / "plan.json", PlanRecord).environments[0].build
     assert "local: ready" in checked.output
     assert re.search(r"to fetch from the package index: at most [1-9]\d+ MB", checked.output)
     assert not (tmp_path / "bare").exists()

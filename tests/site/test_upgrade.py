@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from plays import HANGS_S, SMALLEST, checkout
 
-from rekindle.records import EnvRecord, VerdictRecord, read
-from rekindle.solver.catalogue import rules
+from rekindle.records import EnvRecord, VerdictRecord, read_record
+from rekindle.solver.catalogue import load_rules
 
-RELEASE = list(rules().nvflare.releases)[-1]
+RELEASE = list(load_rules().nvflare.releases)[-1]
 COMMAND = [sys.executable, "-P", "-c", "import sys; from rekindle import cli; sys.exit(cli.main())"]
 
 
@@ -52,8 +52,9 @@ def test_the_same_job_passes_on_both_releases(upgraded):
 def test_each_run_is_of_its_release_in_its_own_folder(upgraded):
     for release, results in zip(("2.7.3", RELEASE), map(Path, upgraded["results"]), strict=True):
         assert (
-            read(results / "local/lightning_ddp/verdict.json", VerdictRecord).versions["nvflare"] == release
+            read_record(results / "local/lightning_ddp/verdict.json", VerdictRecord).versions["nvflare"]
+            == release
         )
         assert (results / "report.html").is_file()
-        of = {env.framework: env for env in read(results / "local/env.json", EnvRecord).environments}
+        of = {env.framework: env for env in read_record(results / "local/env.json", EnvRecord).environments}
         assert of["lightning"].packages["nvflare"] == release

@@ -10,5 +10,5 @@ def names(folder):
 
 def collect(run, home):
     packed = run.with_name("packed.tar.gz")
-    archive.pack(run, packed)
-    archive.unpack(packed, home)
+    archive.pack_run(run, packed)
+    archive.unpack_archive(packed, home)

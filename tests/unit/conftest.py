@@ -74,7 +74,7 @@ def root(tmp_path, uv_cache):
 @pytest.fixture
 def spec():
     """Return what the driver's own environment is built from: four small packages."""
-    lock = locks.text("driver.txt").encode()
+    lock = locks.read_lock("driver.txt").encode()
     return {
         "name": "driver",
         "python": sys.executable,

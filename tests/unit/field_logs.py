@@ -84,7 +84,7 @@ def healthy():
 @cache
 def found(log):
     """Return what the doctor finds."""
-    return diagnose_texts([texts.text("log.txt", log.encode())])
+    return diagnose_texts([texts.decode_text("log.txt", log.encode())])
 
 
 def root(log):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import rekindle
-from rekindle.host import places
+from rekindle.host import paths
 
 _LONG = 200
 """Repetitions from which one counts as without a bound."""
@@ -33,10 +33,10 @@ class Used(NamedTuple):
 def used() -> Iterator[Used]:
     """Yield each pattern that is written in our code, with the methods by which its file uses it."""
     sources = {
-        f"rekindle.{name}": places.repository() / "src/rekindle" / f"{name.replace('.', '/')}.py"
+        f"rekindle.{name}": paths.find_collection() / "src/rekindle" / f"{name.replace('.', '/')}.py"
         for name in (module.name.removeprefix("rekindle.") for module in _modules())
     }
-    for plugin in sorted((places.repository() / "plugins").glob("*/*.py")):
+    for plugin in sorted((paths.find_collection() / "plugins").glob("*/*.py")):
         sources[str(plugin.stem)] = plugin
     for name, path in sources.items():
         source = path if path.exists() else path.with_suffix("") / "__init__.py"

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from recorded_edits import added, replaced
 from report_folders import HOST, PLAN, RECORDINGS, fill
 
-from rekindle.doctor.catalogue import catalogue
-from rekindle.judge import judge
-from rekindle.records import Complaint, Outcome, write
+from rekindle.doctor.catalogue import load_catalogue
+from rekindle.judge import judge_run
+from rekindle.records import Complaint, Outcome, write_record
 
 RUNS = [
     RECORDINGS / "runs" / name
@@ -26,7 +26,7 @@ RUNS = [
         *("llm_sft-cpu-2", "llm_peft-cpu-2", "tensor_stream-cpu-2"),
     )
 ]
-_LOG = {entry.name: added("job.log", entry.excerpt) for entry in catalogue()}
+_LOG = {entry.name: added("job.log", entry.excerpt) for entry in load_catalogue()}
 _FAILED = replaced("ended.json", '"exit_status": 0', '"exit_status": 1')
 BROKEN = (
     (0, [_LOG["nccl_timeout"], replaced("ended.json", '"reason": "finished"', '"reason": "hung"')]),
@@ -49,35 +49,37 @@ def many_hosts(folder: Path, count: int) -> Path:
     random = Random(count)
     names = tuple(f"gpu-{number:03}" for number in range(1, count + 1))
     fill(folder, *names)
-    good = [judge(run) for run in RUNS]
+    good = [judge_run(run) for run in RUNS]
     plan = replace(PLAN, jobs=tuple(verdict.job for verdict in good))
     with TemporaryDirectory() as altered:
         broken = [_alter(RUNS[job], edits, Path(altered, str(n))) for n, (job, edits) in enumerate(BROKEN)]
-        judged = [judge(run) for run in broken]
+        judged = [judge_run(run) for run in broken]
         for place, name in enumerate(names):
             home, fate = folder / name, place * 7 % 40
-            write(home / "host.json", replace(HOST, host=name))
-            write(home / "acceptance.json", accepted(name))
+            write_record(home / "host.json", replace(HOST, host=name))
+            write_record(home / "acceptance.json", accepted(name))
             if fate in (8, 9):
                 _leave(home, "preflight", "failed", _FULL)
                 continue
-            write(home / "plan.json", replace(plan, host=name))
+            write_record(home / "plan.json", replace(plan, host=name))
             if fate in (10, 11):
                 _leave(home, "validate", "unreachable", _GONE)
             for verdict in good[: {10: 3, 11: 3, 12: 0}.get(fate, 6)]:
                 took = (verdict.duration_s or 0) * random.uniform(0.95, 1.2)
-                write(home / verdict.job / "verdict.json", replace(verdict, host=name, duration_s=took))
+                write_record(
+                    home / verdict.job / "verdict.json", replace(verdict, host=name, duration_s=took)
+                )
             if fate < 2 * len(broken):
                 run, verdict = broken[fate // 2], judged[fate // 2]
                 shutil.copytree(run, home / verdict.job, dirs_exist_ok=True)
-                write(home / verdict.job / "verdict.json", replace(verdict, host=name))
+                write_record(home / verdict.job / "verdict.json", replace(verdict, host=name))
     return folder
 
 
 def _leave(home, stage, state, message):
     why = Complaint.of(message.format(home.name))
     left = Outcome(host=home.name, stage=stage, state=state, message=why.message, fix=why.fix)
-    write(home / "outcome.json", left)
+    write_record(home / "outcome.json", left)
 
 
 def _alter(run, edits, copy):

@@ -3,20 +3,20 @@
 
 import re
 
-from rekindle.judge import explain, judge
-from rekindle.report.findings import diagnosis
+from rekindle.judge import explain_run, judge_run
+from rekindle.report.findings import format_diagnosis
 
 ECHO = re.compile(r"not a valid DXO|min_responses|closed by peer|Aborting current RUN")
 
 
 def agree(run):
     """Check that a folder has one cause, and return the diagnosis."""
-    verdict, found = judge(run), explain(run)
+    verdict, found = judge_run(run), explain_run(run)
     failed = verdict.verdict not in ("PASS", "UNPROVEN")
     assert not failed or found.cause
     if found.cause:
         assert verdict.cause.startswith(found.cause.cause)
         assert not found.cause.echo
         assert not ECHO.search(found.cause.cause)
-    assert not failed or "Nothing found" not in diagnosis(found)
+    assert not failed or "Nothing found" not in format_diagnosis(found)
     return found

@@ -6,7 +6,7 @@ import re
 from contextlib import contextmanager
 
 from rekindle.host import archive
-from rekindle.records import RunSpec, read, write
+from rekindle.records import RunSpec, read_record, write_record
 
 
 def edit(path, old, new, count=0):
@@ -78,13 +78,13 @@ def events(path, change):
 def packed(run):
     """Return the archive of a run, beside it."""
     target = run.with_name(f"{run.name}.tar.gz")
-    archive.pack(run, target)
+    archive.pack_run(run, target)
     return target
 
 
 def under(run, spec):
     """Have a recorded run be one of ``spec``: every line of its evidence repeats its nonce."""
-    old = read(run / "spec.json", RunSpec).nonce
+    old = read_record(run / "spec.json", RunSpec).nonce
     for path in [*(run / "evidence").iterdir(), run / "samples.jsonl", run / "ended.json"]:
         path.write_text(path.read_text().replace(old, spec.nonce))
-    write(run / "spec.json", spec)
+    write_record(run / "spec.json", spec)

@@ -22,10 +22,10 @@ from rekindle.records import (
     PlaybookRecord,
     Reason,
     VerdictRecord,
-    read,
-    write,
+    read_record,
+    write_record,
 )
-from rekindle.results.gather import gather
+from rekindle.results.contents import gather_results
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 NOW = "2026-11-21T02:00:00Z"
@@ -35,7 +35,7 @@ NOTHING = {"host": None, "plan": None, "verdict": None}
 LEFT = "The lease ended. Fix: lease the host again."
 
 HOST = msgspec.structs.replace(
-    read(RECORDINGS / "h200-x2" / "host.json", HostRecord),
+    read_record(RECORDINGS / "h200-x2" / "host.json", HostRecord),
     host="gpu-1",
     pythons=(),
     engines=(Engine(name="podman", path="/usr/bin/podman", version="4.3.1", cdi=True),),
@@ -146,9 +146,9 @@ def fill_accepted(folder, *records, hosts=()):
     """Fill a results folder with the acceptance of hosts, and with further hosts that have none."""
     fill(folder, *(record.host for record in records), *hosts)
     for record in records:
-        write(folder / record.host / "acceptance.json", record)
+        write_record(folder / record.host / "acceptance.json", record)
     for name in hosts:
-        write(folder / name / "host.json", msgspec.structs.replace(HOST, host=name))
+        write_record(folder / name / "host.json", msgspec.structs.replace(HOST, host=name))
     return folder
 
 
@@ -160,7 +160,7 @@ def typed(folder, *hosts, words=("rekindle", "site", "-i", "lease_hosts")):
 def fill(folder, *hosts, started=NOW, **more):
     """Write run.json, of a playbook with these hosts."""
     more.setdefault("typed", typed(folder, *hosts))
-    write(folder / "run.json", PlaybookRecord(run=folder.name, started=started, hosts=hosts, **more))
+    write_record(folder / "run.json", PlaybookRecord(run=folder.name, started=started, hosts=hosts, **more))
     return folder
 
 
@@ -169,14 +169,16 @@ def add_host(  # noqa: PLR0913 - each record of a host can be left out
 ):
     """Write the records of one host."""
     if host:
-        write(folder / name / "host.json", msgspec.structs.replace(host, host=name))
+        write_record(folder / name / "host.json", msgspec.structs.replace(host, host=name))
     if plan:
-        write(folder / name / "plan.json", msgspec.structs.replace(plan, host=name))
+        write_record(folder / name / "plan.json", msgspec.structs.replace(plan, host=name))
     if verdict:
-        write(folder / name / verdict.job / "verdict.json", msgspec.structs.replace(verdict, host=name))
+        write_record(
+            folder / name / verdict.job / "verdict.json", msgspec.structs.replace(verdict, host=name)
+        )
     if left:
         why = Complaint.of(left)
-        write(
+        write_record(
             folder / name / "outcome.json",
             Outcome(host=name, stage="validate", state=state, message=why.message, fix=why.fix),
         )
@@ -191,4 +193,4 @@ def three_hosts(folder):
 
 
 def rows(folder):
-    return [(row.host, row.job, row.kind) for row in gather(folder).rows]
+    return [(row.host, row.job, row.kind) for row in gather_results(folder).rows]

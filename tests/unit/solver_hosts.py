@@ -2,7 +2,7 @@
 """Hosts as preflight would find them, in a few words."""
 
 from rekindle.records import Cpu, Driver, Gpu, HostRecord, Memory, Os, Python
-from rekindle.solver import solve
+from rekindle.solver import solve_plan
 
 # nvidia-smi's name and compute capability
 K80 = ("Tesla K80", "3.7")
@@ -66,7 +66,7 @@ def host(
 def plan(on, framework="torch", *, gpus_required=True, pin=None, **more):
     pins, made = {framework: pin} if pin else {}, "2026-11-21T02:15:00Z"
     asked = {"gpus_required": gpus_required, "pins": pins, "made": made, "host_sha256": "0" * 64}
-    return solve(on, [framework], **asked, **more).environments[0]
+    return solve_plan(on, [framework], **asked, **more).environments[0]
 
 
 def failed_axes(environment):

@@ -8,7 +8,7 @@ import ast
 
 import pytest
 
-from rekindle.host import places
+from rekindle.host import paths
 
 _ROOMS = (
     *("acceptance", "actions", "capsule", "cli", "doctor", "federation", "flare", "gpus", "hostfacts"),
@@ -27,7 +27,7 @@ _OURS = {
     "doctor/diagnosis.py": "a file that its user names, or standard input",
     "federation/authority.py": "the user's own authority",
     "hostfacts/frames.py": "our own collector",
-    "jobs/load.py": "the user's job",
+    "jobs/loader.py": "the user's job",
     "jobs/source.py": "the user's job",
     "jobs/requirements.py": "the user's job",
     "results/federated.py": "copies what was unpacked here of each host",
@@ -62,7 +62,7 @@ def opening(path):
 
 @pytest.mark.parametrize("room", [*_ROOMS, "plugins"])
 def test_nothing_else_opens_a_file(room):
-    root = places.repository() / ("plugins/action" if room == "plugins" else f"src/rekindle/{room}")
+    root = paths.find_collection() / ("plugins/action" if room == "plugins" else f"src/rekindle/{room}")
     found = {
         f"{room}/{path.relative_to(root)}": lines
         for path in sorted(root.rglob("*.py"))
@@ -73,7 +73,7 @@ def test_nothing_else_opens_a_file(room):
 
 def test_the_table_names_what_is_there():
     for name in _OURS:
-        path = places.repository() / "src/rekindle" / name
+        path = paths.find_collection() / "src/rekindle" / name
         assert list(opening(path)), name
 
 

@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Acceptance on the controller: figures compared with norms, other GPUs, the fleet and their past."""
 
-from .evaluate import evaluated
-from .fleet import compared
-from .history import since_last
-from .verdict import Judgement, failed_gpus, judged, only_slow
+from .evaluation import evaluate_figures
+from .fleet import compare_hosts
+from .history import find_changes
+from .verdict import Judgement, find_failed_gpus, is_only_slow, judge_acceptance
 
-__all__ = ["Judgement", "compared", "evaluated", "failed_gpus", "judged", "only_slow", "since_last"]
+__all__ = [
+    "Judgement",
+    "compare_hosts",
+    "evaluate_figures",
+    "find_changes",
+    "find_failed_gpus",
+    "is_only_slow",
+    "judge_acceptance",
+]

@@ -5,7 +5,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from rekindle.records import Kind, Measurement, Record, decodable, decode
+from rekindle.records import Kind, Measurement, Record, allow_decoding, decode_json
 
 Fault = Literal["correctness", "health", "link", "occupied", "speed", "coverage"]
 _MOST = 1e9
@@ -67,7 +67,7 @@ class Norm(Record, kw_only=True, frozen=True):
     source: str
 
 
-@decodable
+@allow_decoding
 class _Measures(Record, kw_only=True, frozen=True):
     remedies: dict[Fault, str]
     most: dict[str, float]
@@ -75,7 +75,7 @@ class _Measures(Record, kw_only=True, frozen=True):
     measurements: dict[str, Measure]
 
 
-@decodable
+@allow_decoding
 class Norms(Record, kw_only=True, frozen=True):
     """All norms."""
 
@@ -89,7 +89,7 @@ class _Past(Record, kw_only=True, frozen=True):
     source: str
 
 
-@decodable
+@allow_decoding
 class Limits(Record, kw_only=True, frozen=True):
     """When a figure is an outlier among others', or has changed since the last time."""
 
@@ -107,18 +107,18 @@ def _content(name: str) -> str:
 
 @cache
 def _catalogue() -> _Measures:
-    return decode(_content("measurements.json"), _Measures)
+    return decode_json(_content("measurements.json"), _Measures)
 
 
 @cache
-def measures() -> dict[str, Measure]:
+def load_measures() -> dict[str, Measure]:
     """Return what is measured, by name."""
     return _catalogue().measurements
 
 
-def possible(measurement: Measurement) -> bool:
+def is_possible(measurement: Measurement) -> bool:
     """Whether a figure is missing or can be true: no negative count, no share above 100 %."""
-    measure = measures().get(measurement.name)
+    measure = load_measures().get(measurement.name)
     if measure is None or measurement.value is None:
         return True
     most = _catalogue().most.get(measure.unit, float("inf"))
@@ -126,17 +126,22 @@ def possible(measurement: Measurement) -> bool:
     return all((measure.signed or value >= 0) and abs(value) <= most for value in values)
 
 
-def comparable(measurement: Measurement) -> Measure | None:
+def find_comparable(measurement: Measurement) -> Measure | None:
     """Return the measure of a figure that is compared with other GPUs, hosts and times; else None."""
-    measure = measures().get(measurement.name)
-    if measure is None or measure.distance is None or measurement.value is None or not possible(measurement):
+    measure = load_measures().get(measurement.name)
+    if (
+        measure is None
+        or measure.distance is None
+        or measurement.value is None
+        or not is_possible(measurement)
+    ):
         return None
     return measure if (measurement.size or 0) >= measure.from_size else None
 
 
-def best(measurement: Measurement) -> float | None:
+def pick_best(measurement: Measurement) -> float | None:
     """Return the best of all looks at a figure: it is slow only if each look is."""
-    measure = measures()[measurement.name]
+    measure = load_measures()[measurement.name]
     if measurement.value is None or not measure.varies:
         return measurement.value
     better = max if measure.better == "higher" else min
@@ -144,30 +149,30 @@ def best(measurement: Measurement) -> float | None:
 
 
 @cache
-def remedy(name: str) -> str:
+def find_remedy(name: str) -> str:
     """Return what to do where the measurement ``name`` fails, a sentence or two."""
-    return measures()[name].remedy or _catalogue().remedies[measures()[name].fault]
+    return load_measures()[name].remedy or _catalogue().remedies[load_measures()[name].fault]
 
 
 @cache
-def limits() -> Limits:
+def load_limits() -> Limits:
     """Return the limits of comparisons."""
-    return decode(_content("limits.json"), Limits)
+    return decode_json(_content("limits.json"), Limits)
 
 
 @cache
-def norms() -> Norms:
+def load_norms() -> Norms:
     """Return the norms, and nvidia-smi's names of their models."""
-    return decode(_content("norms.json"), Norms)
+    return decode_json(_content("norms.json"), Norms)
 
 
-def norm_of(measurement: Measurement, kind: Kind) -> Norm | None:
+def find_norm(measurement: Measurement, kind: Kind) -> Norm | None:
     """Return the norm of a measurement: never of another model, topology, count or NVLS state."""
     size = measurement.size
-    for norm in norms().norms:
+    for norm in load_norms().norms:
         if (
             norm.name == measurement.name
-            and (not norm.models or any(kind.model in norms().gpus[model] for model in norm.models))
+            and (not norm.models or any(kind.model in load_norms().gpus[model] for model in norm.models))
             and norm.count in {None, kind.count}
             and (not norm.topologies or kind.topology in norm.topologies)
             and (norm.nvls is None or norm.nvls is kind.nvls)

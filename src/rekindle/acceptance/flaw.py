@@ -7,11 +7,11 @@ from typing import Literal
 import msgspec
 
 from rekindle.records import AcceptanceRecord, Measurement
-from rekindle.records.text import shortened
+from rekindle.records.text import shorten_text
 
-from .catalogue import remedy
-from .compare import cover
-from .evaluate import gpu_label, reading
+from .catalogue import find_remedy
+from .comparison import cover_pairs
+from .evaluation import describe_reading, label_gpu
 
 Grave = Literal["FAIL", "UNPROVEN"]
 
@@ -32,7 +32,7 @@ class Flaw(msgspec.Struct, kw_only=True, frozen=True):
     remedy: str
 
 
-def flaw_of(
+def make_flaw(
     record: AcceptanceRecord, name: str, uuid: str | None, message: str, worse: float | None = None
 ) -> Flaw:
     """Return a failure of the measurement ``name`` of a GPU or the host."""
@@ -42,12 +42,12 @@ def flaw_of(
         uuid=uuid,
         measurement=name,
         worse=worse,
-        message=shortened(message),
-        remedy=remedy(name),
+        message=shorten_text(message),
+        remedy=find_remedy(name),
     )
 
 
-def flaws_of_pairs(
+def find_pair_flaws(
     record: AcceptanceRecord, slow_pairs: list[tuple[Measurement, float]], than: str
 ) -> Iterator[Flaw]:
     """Yield a failure for each GPU that slow pairs share.
@@ -58,11 +58,11 @@ def flaws_of_pairs(
         than: what they are worse than.
     """
     by_pair = {(slow.gpu or "", slow.peer or ""): (slow, worse) for slow, worse in slow_pairs}
-    for uuid, pairs in cover(by_pair).items():
+    for uuid, pairs in cover_pairs(by_pair).items():
         measurement, worse = max((by_pair[pair] for pair in pairs), key=lambda slow: slow[1])
         peers = {peer for pair in pairs for peer in pair if peer != uuid}
-        message = f"{reading(record, measurement)}, {than}"
+        message = f"{describe_reading(record, measurement)}, {than}"
         if len(pairs) > 1:
-            label = gpu_label(record, uuid)
+            label = label_gpu(record, uuid)
             message += f"; so are {len(pairs)} directions between {label} and {len(peers)} others"
-        yield flaw_of(record, measurement.name, uuid, f"{message}.", worse)
+        yield make_flaw(record, measurement.name, uuid, f"{message}.", worse)

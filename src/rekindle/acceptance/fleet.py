@@ -8,13 +8,13 @@ from msgspec.structs import replace
 
 from rekindle.records import AcceptanceRecord, Measurement
 
-from .catalogue import Measure, best, comparable, measures
-from .compare import middle, stray
-from .evaluate import reading, rounded
-from .flaw import Flaw, flaw_of, flaws_of_pairs
+from .catalogue import Measure, find_comparable, load_measures, pick_best
+from .comparison import find_middle, find_outliers
+from .evaluation import describe_reading, format_figure
+from .flaw import Flaw, find_pair_flaws, make_flaw
 
 
-class Compared(NamedTuple):
+class FleetComparison(NamedTuple):
     """The comparison of a fleet's hosts."""
 
     flaws: tuple[Flaw, ...]
@@ -30,7 +30,7 @@ class _Figure(NamedTuple):
     """Places of the GPUs in their host, where they matter, or else their models."""
 
 
-def compared(records: Iterable[AcceptanceRecord]) -> Compared:
+def compare_hosts(records: Iterable[AcceptanceRecord]) -> FleetComparison:
     """Compare hosts of any kinds, by one record each.
 
     A slow host is one flaw. Where half of the hosts or more are slower than the others, they are UNPROVEN, as
@@ -44,14 +44,14 @@ def compared(records: Iterable[AcceptanceRecord]) -> Compared:
             by_host.setdefault(figure.record.host, []).append(figure)
         if len(by_host) < 2:
             continue
-        slow = _slow_hosts(by_host, measures()[name])
+        slow = _slow_hosts(by_host, load_measures()[name])
         flaws += slow
         slow_hosts = {flaw.host for flaw in slow}
         rest = [figure for figure in figures if figure.record.host not in slow_hosts]
-        flaws += _outliers(rest, measures()[name])
+        flaws += _outliers(rest, load_measures()[name])
         if "_matmul" in name:
             hosts |= by_host.keys() - {flaw.host for flaw in slow if flaw.verdict == "UNPROVEN"}
-    return Compared(tuple(flaws), frozenset(hosts))
+    return FleetComparison(tuple(flaws), frozenset(hosts))
 
 
 def _groups(records: Iterable[AcceptanceRecord]) -> dict[tuple[str, int | None, object], list[_Figure]]:
@@ -60,8 +60,8 @@ def _groups(records: Iterable[AcceptanceRecord]) -> dict[tuple[str, int | None, 
         gpus = {gpu.uuid: gpu for gpu in record.gpus}
         linked = any(figure.name == "nvlinks_up" and figure.value for figure in record.measurements)
         for measurement in record.measurements:
-            measure = comparable(measurement)
-            value = best(measurement) if measure else None
+            measure = find_comparable(measurement)
+            value = pick_best(measurement) if measure else None
             if measure is None or value is None or (measure.any_link and not linked):
                 continue  # a host without any NVLink was built so
             of = (record.kind.model, record.kind.count) if measure.any_link else record.kind
@@ -74,22 +74,22 @@ def _groups(records: Iterable[AcceptanceRecord]) -> dict[tuple[str, int | None, 
 
 def _slow_hosts(by_host: dict[str, list[_Figure]], measure: Measure) -> list[Flaw]:
     hosts = list(by_host.values())
-    outliers = stray([middle([figure.value for figure in host], measure) for host in hosts], measure)
+    outliers = find_outliers(
+        [find_middle([figure.value for figure in host], measure) for host in hosts], measure
+    )
     flaws = []
     for place, distance in outliers.worse.items():
         figures = hosts[place]
         record, measurement, _, _ = figures[0]
         many = len(figures) > 1
-        value = middle([figure.value for figure in figures], measure)
-        median = (
-            f"{len(figures)} figures of {measurement.name} have the median {rounded(value)} {measure.unit}"
-        )
-        message = f"The host: {median}" if many else reading(record, measurement)
+        value = find_middle([figure.value for figure in figures], measure)
+        median = f"{len(figures)} figures of {measurement.name} have the median {format_figure(value)} {measure.unit}"
+        message = f"The host: {median}" if many else describe_reading(record, measurement)
         others = len(hosts) - len(outliers.worse)
-        message += f", {distance:.1%} worse than the {rounded(outliers.middle)} of {others} others"
+        message += f", {distance:.1%} worse than the {format_figure(outliers.middle)} of {others} others"
         doubt = ", which are not more, so either may be right" if outliers.many else ""
         uuid = None if many else measurement.gpu
-        slow = flaw_of(record, measurement.name, uuid, f"{message}{doubt}.", distance)
+        slow = make_flaw(record, measurement.name, uuid, f"{message}{doubt}.", distance)
         flaws.append(replace(slow, verdict="UNPROVEN") if outliers.many else slow)
     return flaws
 
@@ -101,19 +101,17 @@ def _outliers(figures: list[_Figure], measure: Measure) -> Iterator[Flaw]:
     pairs: dict[tuple[str, bool], list[tuple[Measurement, float]]] = {}
     records: dict[str, AcceptanceRecord] = {}
     for group in places.values():
-        outliers = stray([figure.value for figure in group], measure)
+        outliers = find_outliers([figure.value for figure in group], measure)
         for place, distance in outliers.worse.items():
             record, measurement, _, _ = group[place]
             if measure.of == "pair":
                 records[record.host] = record
                 pairs.setdefault((record.host, outliers.many), []).append((measurement, distance))
                 continue
-            than = (
-                f"{distance:.1%} worse than the median {rounded(outliers.middle)} of {len(group)} of its kind"
-            )
-            message = f"{reading(record, measurement)}, {than}."
-            slow = flaw_of(record, measurement.name, measurement.gpu, message, distance)
+            than = f"{distance:.1%} worse than the median {format_figure(outliers.middle)} of {len(group)} of its kind"
+            message = f"{describe_reading(record, measurement)}, {than}."
+            slow = make_flaw(record, measurement.name, measurement.gpu, message, distance)
             yield replace(slow, verdict="UNPROVEN") if outliers.many else slow
     for (host, many), slow_pairs in pairs.items():
-        for slow in flaws_of_pairs(records[host], slow_pairs, "far from the same pairs of the fleet"):
+        for slow in find_pair_flaws(records[host], slow_pairs, "far from the same pairs of the fleet"):
             yield replace(slow, verdict="UNPROVEN") if many else slow

@@ -7,21 +7,21 @@ from msgspec.structs import replace
 
 from rekindle.records import AcceptanceRecord, Measurement
 
-from .catalogue import best, comparable, limits, measures
-from .evaluate import reading, rounded
-from .flaw import Flaw, flaw_of
+from .catalogue import find_comparable, load_limits, load_measures, pick_best
+from .evaluation import describe_reading, format_figure
+from .flaw import Flaw, make_flaw
 
 Key = tuple[str, int | None, str, str | None]
 
 
-def since_last(record: AcceptanceRecord, earlier: Iterable[AcceptanceRecord]) -> Iterator[Flaw]:
+def find_changes(record: AcceptanceRecord, earlier: Iterable[AcceptanceRecord]) -> Iterator[Flaw]:
     """Yield each figure of a GPU that differs from when it was last measured, on any host.
 
     Args:
         record: the newest.
         earlier: any others; those that are not older, or of another model, do not count.
     """
-    past = limits().history
+    past = load_limits().history
     same = (previous for previous in earlier if previous.kind.model == record.kind.model)
     older = [previous for previous in same if previous.started < record.started]
     last: dict[Key, tuple[str, float]] = {}
@@ -32,16 +32,14 @@ def since_last(record: AcceptanceRecord, earlier: Iterable[AcceptanceRecord]) ->
         when, before = max((last[key] for key in keys if key in last), default=("", 0.0))
         if not before:
             continue
-        measure = measures()[measurement.name]
+        measure = load_measures()[measurement.name]
         worse = measure.worse(value, before)
         if abs(worse) <= past.noted:
             continue
         fails = worse > (max(past.fails, measure.distance) if measure.distance else 0.0)
-        how = (
-            f"{abs(worse):.1%} {'worse' if worse > 0 else 'better'} than the {rounded(before)} of {when[:40]}"
-        )
-        message = f"{reading(record, measurement)}, {how} ({past.source})."
-        change = flaw_of(record, measurement.name, measurement.gpu, message, worse)
+        how = f"{abs(worse):.1%} {'worse' if worse > 0 else 'better'} than the {format_figure(before)} of {when[:40]}"
+        message = f"{describe_reading(record, measurement)}, {how} ({past.source})."
+        change = make_flaw(record, measurement.name, measurement.gpu, message, worse)
         yield change if fails else replace(change, verdict=None)
 
 
@@ -59,7 +57,7 @@ def _figures(record: AcceptanceRecord) -> Iterator[tuple[Measurement, float, lis
     }
     for measurement in record.measurements:
         gpu, peer = measurement.gpu, measurement.peer
-        value = best(measurement) if comparable(measurement) else None
+        value = pick_best(measurement) if find_comparable(measurement) else None
         if value is not None and gpu in by_uuid:
             keys = [
                 (measurement.name, measurement.size, names[gpu], names.get(peer or ""))

@@ -7,11 +7,11 @@ from typing import Literal, NamedTuple
 
 from rekindle.records import AcceptanceRecord, Measurement, RecordError
 from rekindle.records.acceptance import GpuUse
-from rekindle.records.base import convert
-from rekindle.records.text import shortened
+from rekindle.records.base import convert_builtins
+from rekindle.records.text import shorten_text
 
-from .catalogue import measures
-from .evaluate import evaluated
+from .catalogue import load_measures
+from .evaluation import evaluate_figures
 
 LATER = 3
 """Looks after the first at a worse figure."""
@@ -20,7 +20,7 @@ _BUSY_MB_S = 100.0
 _BUSY_PERCENT = 5.0
 
 
-class Outcome(NamedTuple):
+class LookOutcome(NamedTuple):
     """Of all looks at one figure, at least one of them worse than it should be."""
 
     verdict: Literal["FAIL", "UNPROVEN"] | None
@@ -29,53 +29,53 @@ class Outcome(NamedTuple):
     """Ends the sentence on the figure; empty where there was one look alone."""
 
 
-def outcome(measurement: Measurement) -> Outcome | None:
+def find_outcome(measurement: Measurement) -> LookOutcome | None:
     """Return the outcome of all looks at an evaluated figure; None if no look is worse than it should be.
 
     A figure that varies fails only if every look is worse. It is noted if one look alone was and all later
     looks were taken; else it is unsteady. Any other figure fails by any look.
     """
-    if measurement.name not in measures():
+    if measurement.name not in load_measures():
         return None
     holds = [measurement.holds, *(again.holds for again in measurement.again)]
     bad = holds.count(False)
     if not bad:
         return None
     if bad == len(holds) > 1:
-        return Outcome("FAIL", f", in all {bad} looks")
-    if bad == len(holds) or not measures()[measurement.name].varies:
-        return Outcome("FAIL", "")
+        return LookOutcome("FAIL", f", in all {bad} looks")
+    if bad == len(holds) or not load_measures()[measurement.name].varies:
+        return LookOutcome("FAIL", "")
     if bad == 1 and len(measurement.again) >= LATER:
-        return Outcome(None, f", in one of {len(holds)} looks alone")
-    return Outcome("UNPROVEN", f", in {bad} of {len(holds)} looks: it is unsteady")
+        return LookOutcome(None, f", in one of {len(holds)} looks alone")
+    return LookOutcome("UNPROVEN", f", in {bad} of {len(holds)} looks: it is unsteady")
 
 
-def seen_once(record: AcceptanceRecord) -> frozenset[tuple[str, str | None]]:
+def find_doubtful(record: AcceptanceRecord) -> frozenset[tuple[str, str | None]]:
     """Return the figures that neighbours may have slowed and that have one look, by name and GPU.
 
     None stands for all GPUs of the host together.
     """
-    known = (figure for figure in record.measurements if figure.name in measures() and not figure.again)
-    shared = [figure for figure in known if measures()[figure.name].shared]
+    known = (figure for figure in record.measurements if figure.name in load_measures() and not figure.again)
+    shared = [figure for figure in known if load_measures()[figure.name].shared]
     return frozenset((figure.name, uuid) for figure in shared for uuid in (figure.gpu, None))
 
 
-def worse_names(host_record: object) -> frozenset[str]:
+def list_doubtful(host_record: object) -> frozenset[str]:
     """Return the names of what a host is to measure again.
 
     Empty where an error or a wrong result decides already, or where the JSON is not a valid record.
     """
     try:
-        record = evaluated(convert(host_record, AcceptanceRecord))
+        record = evaluate_figures(convert_builtins(host_record, AcceptanceRecord))
     except RecordError:
         return frozenset()
     bad = {measurement.name for measurement in record.measurements if measurement.holds is False}
-    if any(measures()[name].gates for name in bad):
+    if any(load_measures()[name].gates for name in bad):
         return frozenset()
-    return frozenset(name for name in bad if measures()[name].varies)
+    return frozenset(name for name in bad if load_measures()[name].varies)
 
 
-def others(record: AcceptanceRecord) -> dict[str | None, str]:
+def describe_neighbours(record: AcceptanceRecord) -> dict[str | None, str]:
     """Return a sentence on who else used each GPU and the host in all looks; None stands for any GPU."""
     if len(record.looks) < 2:
         return {}
@@ -91,7 +91,7 @@ def others(record: AcceptanceRecord) -> dict[str | None, str]:
 def _seen(uses: list[GpuUse]) -> str:
     processes = {process.pid: process for use in uses for process in use.processes}
     found = [
-        f"{shortened(process.name, 100)} (pid {process.pid}"
+        f"{shorten_text(process.name, 100)} (pid {process.pid}"
         + (")" if process.memory_mib is None else f", {process.memory_mib} MiB)")
         for process in processes.values()
     ]
@@ -105,7 +105,7 @@ def _seen(uses: list[GpuUse]) -> str:
 
 def main() -> None:
     """Read an AcceptanceRecord from standard input, and print as JSON what a host is to measure again."""
-    print(json.dumps(sorted(worse_names(json.load(sys.stdin)))))
+    print(json.dumps(sorted(list_doubtful(json.load(sys.stdin)))))
 
 
 if __name__ == "__main__":

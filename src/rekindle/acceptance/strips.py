@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from rekindle.records import AcceptanceRecord, Kind, Measurement
 
-from .catalogue import Measure, best, comparable, measures
-from .compare import middle
-from .evaluate import reading
+from .catalogue import Measure, find_comparable, load_measures, pick_best
+from .comparison import find_middle
+from .evaluation import describe_reading
 from .flaw import Flaw
 
 _PRECISE = 0.1
@@ -40,7 +40,7 @@ class Strip(NamedTuple):
     points: tuple[Point, ...]
 
 
-def strips(records: Iterable[AcceptanceRecord], flaws: Iterable[Flaw]) -> list[Strip]:
+def make_strips(records: Iterable[AcceptanceRecord], flaws: Iterable[Flaw]) -> list[Strip]:
     """Return a strip for each measurement by which fleets are compared, in the catalogue's order.
 
     Args:
@@ -54,15 +54,15 @@ def strips(records: Iterable[AcceptanceRecord], flaws: Iterable[Flaw]) -> list[S
         for (name, uuid), (measurement, value) in _shown(record).items():
             model = models.get(uuid or "", record.kind.model)
             groups.setdefault((name, record.kind, model), []).append((record, measurement, value))
-    order = list(measures())
+    order = list(load_measures())
     drawn = []
     for (name, kind, model), figures in sorted(groups.items(), key=lambda group: order.index(group[0][0])):
-        measure = measures()[name]
-        centre = middle([value for _, _, value in figures], measure)
+        measure = load_measures()[name]
+        centre = find_middle([value for _, _, value in figures], measure)
         points = tuple(
             Point(
                 record.host,
-                reading(record, measurement),
+                describe_reading(record, measurement),
                 value,
                 measure.worse(value, centre),
                 not bad.isdisjoint({(record.host, measurement.gpu, name), (record.host, None, name)}),
@@ -76,7 +76,7 @@ def strips(records: Iterable[AcceptanceRecord], flaws: Iterable[Flaw]) -> list[S
     return drawn
 
 
-def worst(drawn: Iterable[Strip]) -> list[Point]:
+def find_worst(drawn: Iterable[Strip]) -> list[Point]:
     """Return the three GPUs that are furthest below a median, each once, those with flaws first."""
     points = [
         point
@@ -96,8 +96,8 @@ def _shown(record: AcceptanceRecord) -> dict[tuple[str, str | None], tuple[Measu
     """Return one figure for each GPU and name: its worst pair, or the largest size."""
     shown: dict[tuple[str, str | None], tuple[Measurement, float]] = {}
     for measurement in record.measurements:
-        measure = comparable(measurement)
-        value = best(measurement) if measure else None
+        measure = find_comparable(measurement)
+        value = pick_best(measurement) if measure else None
         if measure is None or measure.of == "host" or value is None:
             continue
         known = shown.get((measurement.name, measurement.gpu))

@@ -9,12 +9,12 @@ import msgspec
 from msgspec.structs import replace
 
 from rekindle.records import AcceptanceRecord, Measurement
-from rekindle.records.text import shortened
+from rekindle.records.text import shorten_text
 
-from .catalogue import Fault, Measure, measures, norm_of, possible, remedy
-from .evaluate import NOTE, beside, gpu_label, reading, rounded
-from .flaw import Flaw, flaw_of, flaws_of_pairs
-from .looks import Outcome, others, outcome, seen_once
+from .catalogue import Fault, Measure, find_norm, find_remedy, is_possible, load_measures
+from .evaluation import NOTE, compare_within_host, describe_reading, format_figure, label_gpu
+from .flaw import Flaw, find_pair_flaws, make_flaw
+from .looks import LookOutcome, describe_neighbours, find_doubtful, find_outcome
 
 _RANK: dict[str, int] = {fault: rank for rank, fault in enumerate(get_args(Fault))}
 _GRAVITY = {"FAIL": 0, "UNPROVEN": 1, None: 2}
@@ -36,10 +36,12 @@ class Judgement(msgspec.Struct, kw_only=True, frozen=True):
     def unsteady(self) -> bool:
         """Whether it is UNPROVEN only by figures that vary from look to look."""
         grave = [flaw for flaw in self.flaws if flaw.verdict]
-        return self.verdict == "UNPROVEN" and all(measures()[flaw.measurement].varies for flaw in grave)
+        return self.verdict == "UNPROVEN" and all(load_measures()[flaw.measurement].varies for flaw in grave)
 
 
-def judged(record: AcceptanceRecord, outside: Iterable[Flaw] = (), compared: bool = False) -> Judgement:
+def judge_acceptance(
+    record: AcceptanceRecord, outside: Iterable[Flaw] = (), compared: bool = False
+) -> Judgement:
     """Return the verdict.
 
     Args:
@@ -49,7 +51,7 @@ def judged(record: AcceptanceRecord, outside: Iterable[Flaw] = (), compared: boo
     """
     flaws: dict[tuple[str, str | None], Flaw] = {}
     found = (*_broken(record), *_noted(record), *outside, *_unmeasured(record, compared))
-    once = seen_once(record)
+    once = find_doubtful(record)
     for flaw in (_doubted(flaw) if (flaw.measurement, flaw.uuid) in once else flaw for flaw in found):
         known = flaws.get((flaw.measurement, flaw.uuid))
         if known is None or _GRAVITY[flaw.verdict] < _GRAVITY[known.verdict]:
@@ -63,27 +65,27 @@ def judged(record: AcceptanceRecord, outside: Iterable[Flaw] = (), compared: boo
     return Judgement(
         host=record.host,
         verdict=first.verdict or "UNPROVEN",
-        cause=shortened(f"{first.message.removesuffix('.')}{more}."),
+        cause=shorten_text(f"{first.message.removesuffix('.')}{more}."),
         remedy=first.remedy,
         flaws=tuple(ordered),
     )
 
 
-def failed_gpus(record: AcceptanceRecord) -> frozenset[str]:
+def find_failed_gpus(record: AcceptanceRecord) -> frozenset[str]:
     """Return the UUIDs of the GPUs that fail in a record that `evaluated` returned.
 
     Failures that are not one GPU's (the fabric manager, a collective operation) are all GPUs'.
     """
-    failed = [flaw.uuid for flaw in judged(record).flaws if flaw.verdict == "FAIL"]
+    failed = [flaw.uuid for flaw in judge_acceptance(record).flaws if flaw.verdict == "FAIL"]
     if None in failed:
         return frozenset(gpu.uuid for gpu in record.gpus)
     return frozenset(uuid for uuid in failed if uuid is not None)
 
 
-def only_slow(record: AcceptanceRecord) -> bool:
+def is_only_slow(record: AcceptanceRecord) -> bool:
     """Whether a host fails by speed alone: not by a wrong result, its memory, ECC or an Xid."""
-    failed = [flaw.measurement for flaw in judged(record).flaws if flaw.verdict == "FAIL"]
-    return bool(failed) and not any(measures()[name].gates for name in failed)
+    failed = [flaw.measurement for flaw in judge_acceptance(record).flaws if flaw.verdict == "FAIL"]
+    return bool(failed) and not any(load_measures()[name].gates for name in failed)
 
 
 def _doubted(flaw: Flaw) -> Flaw:
@@ -92,21 +94,21 @@ def _doubted(flaw: Flaw) -> Flaw:
         return flaw
     once = "it was measured once, and copies over PCIe vary"
     message = f"{flaw.message.removesuffix('.')}; {once}."
-    return replace(flaw, verdict="UNPROVEN", message=shortened(message))
+    return replace(flaw, verdict="UNPROVEN", message=shorten_text(message))
 
 
 def _weight(flaw: Flaw) -> tuple[int, int, float]:
-    return _GRAVITY[flaw.verdict], _RANK[measures()[flaw.measurement].fault], -(flaw.worse or 0.0)
+    return _GRAVITY[flaw.verdict], _RANK[load_measures()[flaw.measurement].fault], -(flaw.worse or 0.0)
 
 
 def _broken(record: AcceptanceRecord) -> Iterator[Flaw]:
-    pairs: dict[tuple[str, int | None, Outcome], list[tuple[Measurement, float]]] = {}
-    near, meanwhile = beside(record), others(record)
+    pairs: dict[tuple[str, int | None, LookOutcome], list[tuple[Measurement, float]]] = {}
+    near, meanwhile = compare_within_host(record), describe_neighbours(record)
     for place, measurement in enumerate(record.measurements):
-        found = outcome(measurement)
+        found = find_outcome(measurement)
         if found is None or measurement.value is None:
             continue
-        measure = measures()[measurement.name]
+        measure = load_measures()[measurement.name]
         worse = max(
             measure.worse(measurement.value, measurement.norm) if measurement.norm else 0.0,
             near[place][0] if place in near else 0.0,
@@ -116,21 +118,23 @@ def _broken(record: AcceptanceRecord) -> Iterator[Flaw]:
             continue
         message = f"{_sentence(measurement).removesuffix('.')}{found.message}."
         message += meanwhile.get(measurement.gpu, "") if measurement.again else ""
-        broken = flaw_of(record, measurement.name, measurement.gpu, message, worse)
+        broken = make_flaw(record, measurement.name, measurement.gpu, message, worse)
         yield replace(broken, verdict="UNPROVEN" if measure.fault == "coverage" else found.verdict)
     for (_, _, found), slow in pairs.items():
         norm = slow[0][0].norm
-        than = f"and the norm is at least {rounded(norm)}" if norm else "far from the host's other pairs"
-        for flaw in flaws_of_pairs(record, slow, than + found.message):
+        than = (
+            f"and the norm is at least {format_figure(norm)}" if norm else "far from the host's other pairs"
+        )
+        for flaw in find_pair_flaws(record, slow, than + found.message):
             yield replace(flaw, verdict=found.verdict)
 
 
 def _noted(record: AcceptanceRecord) -> Iterator[Flaw]:
     for measurement in record.measurements:
-        norm = norm_of(measurement, record.kind) if measurement.holds else None
+        norm = find_norm(measurement, record.kind) if measurement.holds else None
         value = measurement.value or 0.0
-        if norm and norm.noted is not None and measures()[measurement.name].worse(value, norm.noted) > 0:
-            noted = flaw_of(record, measurement.name, measurement.gpu, _sentence(measurement))
+        if norm and norm.noted is not None and load_measures()[measurement.name].worse(value, norm.noted) > 0:
+            noted = make_flaw(record, measurement.name, measurement.gpu, _sentence(measurement))
             yield replace(noted, verdict=None)
 
 
@@ -146,25 +150,29 @@ def _unmeasured(record: AcceptanceRecord, compared: bool) -> Iterator[Flaw]:
         yield _unproven(record, "memory_tested", None, message)
     model, models = record.kind.model, " + ".join(sorted({gpu.name for gpu in record.gpus}))
     if record.gpus and model != models:
-        message = f"It was measured as {shortened(model, 200)}, and its GPUs are {shortened(models, 200)}."
+        message = (
+            f"It was measured as {shorten_text(model, 200)}, and its GPUs are {shorten_text(models, 200)}."
+        )
         yield _unproven(record, "memory_tested", None, message)
     for measurement in record.measurements:
-        if not possible(measurement):
-            message = f"{reading(record, measurement)}, which cannot be."
+        if not is_possible(measurement):
+            message = f"{describe_reading(record, measurement)}, which cannot be."
             yield _unproven(record, measurement.name, measurement.gpu, message)
     taken: dict[str, list[Measurement]] = {}
     for measurement in record.measurements:
         taken.setdefault(measurement.name, []).append(measurement)
-    for name, measure in measures().items():
+    for name, measure in load_measures().items():
         yield from _missing(record, name, measure, taken.get(name, []))
     if record.gpus and not compared and not _has_speed_norm(record):
-        kind = f"{record.kind.count} × {shortened(record.kind.model, 200)}"
+        kind = f"{record.kind.count} × {shorten_text(record.kind.model, 200)}"
         message = f"No norm is known for {kind}, nor was it compared with another: its speed is unknown."
         yield replace(_unproven(record, "fp16_matmul", None, message), remedy=_ALONE)
 
 
 def _unproven(record: AcceptanceRecord, name: str, uuid: str | None, message: str) -> Flaw:
-    return replace(flaw_of(record, name, uuid, message), verdict="UNPROVEN", remedy=remedy("memory_tested"))
+    return replace(
+        make_flaw(record, name, uuid, message), verdict="UNPROVEN", remedy=find_remedy("memory_tested")
+    )
 
 
 def _missing(
@@ -188,7 +196,7 @@ def _missing(
     for uuid in dict.fromkeys(pair[0] for pair in lacking):
         reasons = (why[pair] for pair in lacking if pair[0] == uuid and why.get(pair))
         reason = next(reasons, "no reason was given.")
-        of = gpu_label(record, uuid) if uuid else "The host"
+        of = label_gpu(record, uuid) if uuid else "The host"
         yield _unproven(record, name, uuid, f"{of}: {name} was not measured: {reason}")
 
 

@@ -7,7 +7,7 @@ from ansible.errors import AnsibleError
 from ansible.template import Templar
 
 
-def address_of(play: Any, host: Any) -> tuple[str, int | None]:
+def find_address(play: Any, host: Any) -> tuple[str, int | None]:
     """Return the address by which a play's host is connected to, and its port if it has one of its own."""
     variables = play.get_variable_manager().get_vars(play=play, host=host)
     fill, name = Templar(play.get_loader(), variables=variables).template, str(host.get_name())

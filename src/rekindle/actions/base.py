@@ -8,29 +8,29 @@ import yaml
 from ansible.parsing.plugin_docs import read_docstring
 from ansible.plugins.action import ActionBase
 
-from rekindle.host import places
+from rekindle.host import paths
 from rekindle.records import Complaint
 
 COMPLAINT = "complaint"
 """The field of a task's result with a failure of ours; ``msg`` has both parts as one text, for people."""
 
 
-class Failed(Complaint):
+class TaskFailure(Complaint):
     """A failure of a task."""
 
 
-def failed(complaint: Complaint) -> dict[str, Any]:
+def fail_with(complaint: Complaint) -> dict[str, Any]:
     """Return the fields of a failed task's result."""
     both = {"message": complaint.message, "fix": complaint.fix}
     return {"failed": True, "msg": str(complaint), COMPLAINT: both}
 
 
-def documented_options(action: str) -> dict[str, dict[str, Any]]:
+def read_documented_options(action: str) -> dict[str, dict[str, Any]]:
     """Return the options in the documentation of an action in plugins/modules.
 
     They are read once, when the action's module is loaded: each task runs in its own process.
     """
-    module = places.repository() / "plugins" / "modules" / f"{action.rpartition('.')[2]}.py"
+    module = paths.find_collection() / "plugins" / "modules" / f"{action.rpartition('.')[2]}.py"
     options: dict[str, dict[str, Any]] = read_docstring(str(module))["doc"]["options"]
     return options
 
@@ -55,7 +55,7 @@ class Action(ActionBase):
     def __init_subclass__(cls) -> None:
         """Take its options from its documentation; a class that others derive from it has them already."""
         if not hasattr(cls, "OPTIONS"):
-            cls.OPTIONS = documented_options(cls.__module__)
+            cls.OPTIONS = read_documented_options(cls.__module__)
 
     def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Do the task."""
@@ -68,7 +68,7 @@ class Action(ActionBase):
             answer = self.act(args, task_vars or {})
             return {**result, **{name: value for name, value in answer.items() if name != COMPLAINT}}
         except Complaint as error:
-            return {**result, **failed(error)}
+            return {**result, **fail_with(error)}
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Do the work, and return the fields of the task's result.

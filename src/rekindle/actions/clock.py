@@ -7,12 +7,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from rekindle.records import Clock, RecordError, checked, timestamp
+from rekindle.records import Clock, RecordError, check_bounds, format_time
 
 TIME = "import time; print(time.time())"
 
 
-def ask(execute: Callable[[str], dict[str, Any]], python: str, trips: int = 1) -> Clock | None:
+def ask_clock(execute: Callable[[str], dict[str, Any]], python: str, trips: int = 1) -> Clock | None:
     """Return the clock of a host by the shortest of a few round trips; None if the host does not answer.
 
     Args:
@@ -26,12 +26,12 @@ def ask(execute: Callable[[str], dict[str, Any]], python: str, trips: int = 1) -
         answer = execute(f"{shlex.quote(python)} -ISc {shlex.quote(TIME)}")
         ended = time.time()
         with suppress(ValueError, RecordError):
-            there = float(last_line(answer))
+            there = float(take_last_line(answer))
             offset, error = there - (began + ended) / 2, (ended - began) / 2
-            clocks.append(checked(Clock(offset_s=offset, error_s=error, asked=timestamp())))
+            clocks.append(check_bounds(Clock(offset_s=offset, error_s=error, asked=format_time())))
     return min(clocks, key=lambda clock: clock.error_s, default=None)
 
 
-def last_line(answer: dict[str, Any]) -> str:
+def take_last_line(answer: dict[str, Any]) -> str:
     """Return the last line that a command printed: a login may print others before it."""
     return next(iter(reversed(str(answer["stdout"]).splitlines())), "")

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 import psutil
 from ansible.errors import AnsibleConnectionFailure
 
-from rekindle.host.archive import files_end_at
+from rekindle.host.archive import limit_files
 from rekindle.records import Complaint
-from rekindle.records.text import shortened
+from rekindle.records.text import shorten_text
 
-from .base import COMPLAINT, Action, failed
-from .become import refuse_become
+from .base import COMPLAINT, Action, fail_with
+from .privileges import refuse_become
 
 CLEANUP_S = 30
 """For the removal of a task's files on the host, for which Ansible has no limit."""
@@ -48,7 +48,7 @@ class Flood(Complaint):
 
 
 @contextmanager
-def heard(most: int) -> Iterator[None]:
+def limit_output(most: int) -> Iterator[None]:
     """Limit what the block keeps in memory of what a host sends, in the main thread.
 
     Ansible keeps all of it, and takes processor time as it does: by that it is looked at. At the limit the
@@ -78,7 +78,7 @@ def heard(most: int) -> Iterator[None]:
         signal.signal(signal.SIGPROF, handler)
 
 
-def bounded(execute: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+def bound_execution(execute: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
     """Return what runs a command on a host, but ends one whose answer is longer than any of ours.
 
     What ssh says of a connection that failed is cut, as the host may have written it.
@@ -87,10 +87,10 @@ def bounded(execute: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, A
     @functools.wraps(execute)
     def run(*args: Any, **kwargs: Any) -> dict[str, Any]:
         try:
-            with heard(_ANSWER):
+            with limit_output(_ANSWER):
                 answer = execute(*args, **kwargs)
         except AnsibleConnectionFailure as error:
-            raise AnsibleConnectionFailure(shortened(str(error))) from None
+            raise AnsibleConnectionFailure(shorten_text(str(error))) from None
         if sum(len(str(answer.get(stream, ""))) for stream in ("stdout", "stderr")) > _ANSWER:
             raise Flood(_ANSWER)
         return answer
@@ -98,19 +98,19 @@ def bounded(execute: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, A
     return run
 
 
-def fetch(connection: Any, there: str, here: str, most: int) -> None:
+def fetch_file(connection: Any, there: str, here: str, most: int) -> None:
     """Fetch a file of at most ``most`` bytes from a host.
 
     Raises:
         AnsibleError: it cannot be fetched, or is larger.
         Flood: likewise, of a host without sftp, which sends it as an answer.
     """
-    with files_end_at(most), heard(2 * most):
+    with limit_files(most), limit_output(2 * most):
         connection.fetch_file(there, here)
 
 
 @contextmanager
-def within(seconds: float) -> Iterator[None]:
+def limit_time(seconds: float) -> Iterator[None]:
     """Limit the block's time, in the main thread; at the limit the processes that it started end.
 
     Raises:
@@ -144,7 +144,7 @@ def end_children() -> None:
         _, children = psutil.wait_procs(children, timeout=1)
 
 
-def without_facts(result: Any) -> Any:
+def drop_facts(result: Any) -> Any:
     """Drop the facts of a task's result: Ansible would make variables of them, chosen by the host.
 
     The discovered Python stays, so that Ansible does not search again.
@@ -157,7 +157,7 @@ def without_facts(result: Any) -> Any:
     return result
 
 
-def limited(action: ActionT) -> ActionT:
+def limit_action(action: ActionT) -> ActionT:
     """Decorate an action that connects to a host, so that its task's ``timeout`` holds in any case.
 
     Ansible raises it in ``run``, leaves ssh behind, and then removes files on the same host without a limit.
@@ -167,18 +167,18 @@ def limited(action: ActionT) -> ActionT:
     def limited_run(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             refuse_become(self)
-            self._low_level_execute_command = bounded(self._low_level_execute_command)
-            result = without_facts(run(self, *args, **kwargs))
+            self._low_level_execute_command = bound_execution(self._low_level_execute_command)
+            result = drop_facts(run(self, *args, **kwargs))
             return result if is_ours else {name: result[name] for name in result if name != COMPLAINT}
         except Complaint as error:
-            return failed(error)
+            return fail_with(error)
         except BaseException as error:
             if not isinstance(error, Exception):  # as the timeout is not one
                 end_children()
             raise
 
     def limited_cleanup(self: Any, *args: Any, **kwargs: Any) -> None:
-        with suppress(TimeoutError), within(CLEANUP_S):
+        with suppress(TimeoutError), limit_time(CLEANUP_S):
             cleanup(self, *args, **kwargs)
 
     action.run, action.cleanup = limited_run, limited_cleanup

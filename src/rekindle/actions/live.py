@@ -22,7 +22,7 @@ _DRAW = (
 _LIMIT_S = 10
 
 
-def wanted() -> bool:
+def is_live_wanted() -> bool:
     """Whether nobody wants or needs the lines: -v, another callback, questions about tasks, no colour.
 
     Before ansible-core 2.19, ssh asks on the terminal itself, over which nothing may be painted.

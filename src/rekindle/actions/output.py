@@ -8,7 +8,7 @@ from typing import Any
 from ansible.utils.display import Display
 
 from rekindle.records import Complaint
-from rekindle.records.text import for_terminal, shortened
+from rekindle.records.text import clean_for_terminal, shorten_text
 
 from .base import COMPLAINT
 
@@ -22,17 +22,17 @@ def clean_display() -> None:
 
     @functools.wraps(display)
     def cleaned(self: Display, msg: object, *args: Any, **kwargs: Any) -> Any:
-        return display(self, for_terminal(str(msg), sys.stdout.isatty()), *args, **kwargs)
+        return display(self, clean_for_terminal(str(msg), sys.stdout.isatty()), *args, **kwargs)
 
     Display.display = cleaned
 
 
-def part(result: Any, name: str) -> Any:
+def take_part(result: Any, name: str) -> Any:
     """Return the task, host or result of a task's result; before ansible-core 2.19 it was not public."""
     return getattr(result, name if hasattr(result, name) else f"_{name}")
 
 
-def failure(action: str, result: dict[str, Any]) -> Complaint:
+def explain_failure(action: str, result: dict[str, Any]) -> Complaint:
     """Return why a task failed; there is a fix in it only if the ``action`` is ours, and not a host's."""
     ours = result.get(COMPLAINT) if action.startswith(_OURS) else None
     if ours:
@@ -42,4 +42,4 @@ def failure(action: str, result: dict[str, Any]) -> Complaint:
         message = str(result.get("stderr") or result.get("stdout") or message)
     if result.get("module_stderr"):
         message = f"{message}: {result['module_stderr']}"
-    return Complaint(shortened(message.removeprefix("Task failed: ")))
+    return Complaint(shorten_text(message.removeprefix("Task failed: ")))

@@ -16,7 +16,7 @@ from rekindle import locks, records
 from rekindle.environments import Specification
 from rekindle.host import files, folders
 from rekindle.records import Environment, EnvRecord, HostRecord, PlannedEnvironment, PlanRecord, RecordError
-from rekindle.records.folders import env_in
+from rekindle.records.layout import env_in
 from rekindle.results import state
 
 _DRIVER = "driver"
@@ -26,24 +26,24 @@ _LINE = re.compile(
 )
 
 
-def lock_text(name: str, sha256: str, *places: Path) -> str:
+def find_lock(name: str, sha256: str, *places: Path) -> str:
     """Return the lock ``name`` with that digest, from locks/ in one of the ``places`` or from our own locks.
 
     Raises:
         RecordError: none has it, or it has more than pins and their digests.
     """
     for kept in (place / folders.LOCKS / name for place in places):
-        content = files.content(kept) if kept.is_file() else b""
+        content = files.read_content(kept) if kept.is_file() else b""
         if hashlib.sha256(content).hexdigest() == sha256:
             return _pins_alone(name, content)
-    if locks.sha256(name) == sha256:
-        return locks.text(name)
+    if locks.digest_lock(name) == sha256:
+        return locks.read_lock(name)
     where = " or ".join([*(f"{place}/locks" for place in places), "rekindle/locks"])
     raise RecordError(f"No lock {name} with digest {sha256[:12]} is in {where}.", "run the plan stage again.")
 
 
-def receive(environments: list[Any], host: str, folder: Path, sent: list[Specification]) -> None:
-    """Write env.json and its locks into the ``folder`` of a host's records, as `save` does.
+def receive_environments(environments: list[Any], host: str, folder: Path, sent: list[Specification]) -> None:
+    """Write env.json and its locks into the ``folder`` of a host's records, as `save_environments` does.
 
     Args:
         environments: as the host reported them.
@@ -55,17 +55,17 @@ def receive(environments: list[Any], host: str, folder: Path, sent: list[Specifi
         Complaint: they do not fit the schema, or are not of the locks that were sent.
     """
     try:
-        env = records.convert({"host": host, "environments": environments}, EnvRecord)
+        env = records.convert_builtins({"host": host, "environments": environments}, EnvRecord)
         locks = sorted((spec["name"], spec["lock"], spec["lock_sha256"]) for spec in sent)
         if sorted((one.framework, one.lock, one.lock_sha256) for one in env.environments) != locks:
             raise RecordError("its locks are not those that were sent")
-        save(env, folder)
+        save_environments(env, folder)
     except RecordError as error:
         message = f"What came from the host is not a valid EnvRecord: {error.message.rstrip('.')}."
         raise records.Complaint(message, "run the stage again.") from None
 
 
-def save(env: EnvRecord, folder: Path) -> None:
+def save_environments(env: EnvRecord, folder: Path) -> None:
     """Write env.json and its locks into ``folder``.
 
     Raises:
@@ -73,11 +73,11 @@ def save(env: EnvRecord, folder: Path) -> None:
     """
     texts = {built.lock: _sent_lock_text(built.lock, built.lock_sha256) for built in env.environments}
     for name, text in texts.items():
-        keep_lock(folder, name, text)
-    records.write(folder / folders.ENV_RECORD, env)
+        write_lock(folder, name, text)
+    records.write_record(folder / folders.ENV_RECORD, env)
 
 
-def keep_lock(folder: Path, name: str, text: str) -> None:
+def write_lock(folder: Path, name: str, text: str) -> None:
     """Write a lock beside the records in ``folder``."""
     (folder / folders.LOCKS).mkdir(parents=True, exist_ok=True)
     (folder / folders.LOCKS / name).write_text(text, encoding="utf-8")
@@ -85,9 +85,9 @@ def keep_lock(folder: Path, name: str, text: str) -> None:
 
 def _sent_lock_text(name: str, sha256: str) -> str:
     """Return the lock ``name`` with that digest, from those that were sent from here and our own."""
-    text = state.sent_lock(sha256)
+    text = state.find_sent_lock(sha256)
     try:
-        return text or lock_text(name, sha256)
+        return text or find_lock(name, sha256)
     except RecordError:  # the host may have invented it
         raise RecordError(
             f"The lock {name} with digest {sha256[:12]} was never sent from here, and no capsule has it.",
@@ -95,7 +95,7 @@ def _sent_lock_text(name: str, sha256: str) -> str:
         ) from None
 
 
-def pins(capsule: Path) -> dict[str, str]:
+def list_frameworks(capsule: Path) -> dict[str, str]:
     """Return the version of each framework in the capsule.
 
     Raises:
@@ -111,10 +111,10 @@ def require_locks(capsule: Path) -> None:
         RecordError: ``capsule`` has no env.json, or lacks a lock that it names.
     """
     for environment in _environments(capsule):
-        lock_text(environment.lock, environment.lock_sha256, capsule)
+        find_lock(environment.lock, environment.lock_sha256, capsule)
 
 
-def applied(plan: PlanRecord, host: HostRecord, capsule: Path) -> PlanRecord:
+def apply_capsule(plan: PlanRecord, host: HostRecord, capsule: Path) -> PlanRecord:
     """Return ``plan`` with the capsule's locks and Pythons, or refusals where this host cannot have them.
 
     Raises:

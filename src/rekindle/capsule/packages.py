@@ -21,18 +21,18 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
 
 from rekindle import locks
-from rekindle.environments.indexes import masked, uv_environment
-from rekindle.environments.lockfile import pins
-from rekindle.gpus.models import version_key
-from rekindle.host import own
+from rekindle.environments.indexes import make_uv_environment, mask_credentials
+from rekindle.environments.lockfile import read_pins
+from rekindle.gpus.models import parse_version
+from rekindle.host import storage
 from rekindle.records import Build, HostRecord, Job, PlannedEnvironment, PlanRecord
-from rekindle.records.plan import plain
-from rekindle.records.text import shortened
+from rekindle.records.plan import name_plain
+from rekindle.records.text import shorten_text
 from rekindle.results import state
-from rekindle.solver.catalogue import OF_ONE_TORCH, python_minor
+from rekindle.solver.catalogue import OF_ONE_TORCH, cut_python_minor
 
-from .capsules import keep_lock
-from .uv import own_uv
+from .capsules import write_lock
+from .uv import find_own_uv
 
 _GLIBC_MINORS = (17, 28, *range(31, 41))
 """For which uv has a --python-platform."""
@@ -47,7 +47,7 @@ class _NoPackages(Exception):
     """uv finds none; the text is its reason, in one sentence."""
 
 
-def with_packages(
+def add_packages(
     plan: PlanRecord, host: HostRecord, jobs: Iterable[Job], folder: Path, kept: Collection[str] = ()
 ) -> PlanRecord:
     """Return ``plan`` with the lock of each environment that has packages of jobs, or its refusal.
@@ -68,7 +68,7 @@ def with_packages(
     environments: dict[str, PlannedEnvironment] = {}
     for planned in plan.environments:
         name, resolved = planned.framework, planned
-        if planned.build and name != plain(name) and name not in kept:
+        if planned.build and name != name_plain(name) and name not in kept:
             resolved = _resolved(planned, planned.build, host, jobs_by_environment[name], folder)
         environments.setdefault(resolved.framework, resolved)
     return replace(plan, environments=tuple(environments.values()))
@@ -77,7 +77,7 @@ def with_packages(
 def _resolved(
     planned: PlannedEnvironment, build: Build, host: HostRecord, job: Job, folder: Path
 ) -> PlannedEnvironment:
-    name, lock = plain(planned.framework), plain(build.lock)
+    name, lock = name_plain(planned.framework), name_plain(build.lock)
     have = _versions(lock, build, host)
     asked = [Requirement(text) for text in job.requirements or ()]
     asked = [one for one in asked if one.marker is None or one.marker.evaluate(_markers(build, host))]
@@ -94,10 +94,10 @@ def _resolved(
         message = f"What {job.name} requires cannot be installed beside the lock of {name}: {error}"
         return _refused(planned, message, job)
     if not added:
-        build = replace(build, framework=name, lock=lock, lock_sha256=locks.sha256(lock) or "")
+        build = replace(build, framework=name, lock=lock, lock_sha256=locks.digest_lock(lock) or "")
         return replace(planned, framework=name, build=build)
-    text = f"{locks.text(lock)}# Beside them, for {', '.join(further)}:\n{added}"
-    keep_lock(folder, build.lock, text)
+    text = f"{locks.read_lock(lock)}# Beside them, for {', '.join(further)}:\n{added}"
+    write_lock(folder, build.lock, text)
     return replace(planned, build=replace(build, lock_sha256=hashlib.sha256(text.encode()).hexdigest()))
 
 
@@ -109,7 +109,7 @@ def _versions(lock: str, build: Build, host: HostRecord) -> dict[str, str]:
     """Return what the environment has without its job's packages: of the lock, and what the host lends."""
     lender = next(python for python in host.pythons if python.path == build.python)
     lent = {"torch": lender.torch, "torchvision": lender.torchvision} if build.system_site else {}
-    locked = {pin.name: pin.version for pin in pins(locks.text(lock), host.os.architecture)}
+    locked = {pin.name: pin.version for pin in read_pins(locks.read_lock(lock), host.os.architecture)}
     return {**{name: version for name, version in lent.items() if version}, **locked}
 
 
@@ -130,7 +130,7 @@ def _markers(build: Build, host: HostRecord) -> dict[str, str]:
             "platform_python_implementation": "CPython",
             "platform_system": "Linux",
             "python_full_version": build.python_version,
-            "python_version": python_minor(build.python_version),
+            "python_version": cut_python_minor(build.python_version),
             "sys_platform": "linux",
         }
     )
@@ -143,24 +143,24 @@ def _added(requirements: list[str], lock: str, build: Build, host: HostRecord) -
     Raises:
         _NoPackages: there are no such packages beside the lock's.
     """
-    arch, minor = host.os.architecture, python_minor(build.python_version)
-    glibc = version_key(host.os.glibc or "2.17")
+    arch, minor = host.os.architecture, cut_python_minor(build.python_version)
+    glibc = parse_version(host.os.glibc or "2.17")
     known = max(number for number in _GLIBC_MINORS if number == _GLIBC_MINORS[0] or (2, number) <= glibc)
     options = [f"--python-version={minor}", f"--python-platform={arch}-manylinux_2_{known}"]
-    question = [requirements, locks.sha256(lock), options, build.system_site]
-    folder = state.folder("packages")
+    question = [requirements, locks.digest_lock(lock), options, build.system_site]
+    folder = state.make_state_folder("packages")
     kept = folder / hashlib.sha256(json.dumps(question).encode()).hexdigest()
-    with own.alone(folder):  # hosts of one kind ask at once
+    with storage.lock_folder(folder):  # hosts of one kind ask at once
         if not kept.exists():
-            base = {pin.name: pin.version for pin in pins(locks.text(lock), arch)}
-            environ = uv_environment(os.environ)
+            base = {pin.name: pin.version for pin in read_pins(locks.read_lock(lock), arch)}
+            environ = make_uv_environment(os.environ)
             found = _compiled(requirements, base, options, build, environ)
             if any("+cpu" in pin for pin in found) and not any(
                 "+cpu" in version for version in base.values()
             ):
                 del environ["UV_FIND_LINKS"]  # where builds for the CPU lie
                 found = _compiled(requirements, base, options, build, environ)
-            own.write(kept, "".join(found).encode())
+            storage.write_file(kept, "".join(found).encode())
     return kept.read_text(encoding="utf-8")
 
 
@@ -172,7 +172,15 @@ def _compiled(
         constraints, lent = Path(folder, "lock.txt"), Path(folder, "lent.txt")
         constraints.write_text("".join(f"{name}=={version}\n" for name, version in base.items()))
         lent.write_text("".join(f"{name}\n" for name in OF_ONE_TORCH if build.system_site))
-        command = [str(own_uv()), "pip", "compile", "-", "--quiet", "--no-config", "--no-python-downloads"]
+        command = [
+            str(find_own_uv()),
+            "pip",
+            "compile",
+            "-",
+            "--quiet",
+            "--no-config",
+            "--no-python-downloads",
+        ]
         command += ["--no-header", "--no-annotate", "--no-emit-index-url", "--generate-hashes", *options]
         command += [
             f"--constraints={constraints}",
@@ -194,13 +202,13 @@ def _compiled(
     if done.returncode != 0:
         raise _NoPackages(_reason(done.stderr))
     # A platform's own resolution has no markers.
-    found = pins(done.stdout, "")
+    found = read_pins(done.stdout, "")
     return [f"{pin.requirement}\n" for pin in found if canonicalize_name(pin.name) not in base]
 
 
 def _reason(text: str) -> str:
     """Return why uv found nothing, as the end of a sentence of ours."""
-    said = " ".join(masked(text).split())
+    said = " ".join(mask_credentials(text).split())
     _, because, reason = said.partition("Because ")
     reason = f"because {reason}" if because else said.removeprefix("error: ")
-    return shortened(reason.partition(" hint: ")[0].replace(". And ", ", and ").rstrip("."), 600)
+    return shorten_text(reason.partition(" hint: ")[0].replace(". And ", ", and ").rstrip("."), 600)

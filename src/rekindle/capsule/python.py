@@ -10,8 +10,8 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
-from rekindle.host import own
-from rekindle.hostfacts import archive_name, interpreter
+from rekindle.host import storage
+from rekindle.hostfacts import choose_interpreter, name_archive
 from rekindle.records import HostRecord, PlanRecord, Python, RecordError
 from rekindle.results import state
 
@@ -19,40 +19,40 @@ _PATIENCE_S = 60
 """Without a byte from the server."""
 
 
-def wanted(plan: PlanRecord, host: HostRecord) -> list[Python]:
+def list_archives(plan: PlanRecord, host: HostRecord) -> list[Python]:
     """Return what a host's plan, or our driver there, needs of what can be brought."""
     used = {environment.build.python for environment in plan.environments if environment.build}
-    used.add(interpreter(host.pythons) or "")
+    used.add(choose_interpreter(host.pythons) or "")
     return [python for python in host.pythons if python.archive and python.path in used]
 
 
-def fetched(python: Python, wheelhouse: Path | None = None) -> Path:
+def fetch_python(python: Python, wheelhouse: Path | None = None) -> Path:
     """Return the archive of ``python`` on this machine: the wheelhouse's, a file, or one kept from a URL.
 
     Raises:
         RecordError: there is none, or its SHA-256 is another.
     """
     source = str(python.archive)
-    name = archive_name(source)
+    name = name_archive(source)
     if wheelhouse and (bundled := wheelhouse / _digest(python) / name).is_file():
         return _checked(bundled, python)
     if "://" not in source:
         return _checked(Path(source).expanduser(), python)
-    folder = state.folder("python")
+    folder = state.make_state_folder("python")
     kept = folder / _digest(python) / name
-    with own.alone(folder):  # hosts of one kind ask at once
+    with storage.lock_folder(folder):  # hosts of one kind ask at once
         if not kept.exists():
-            own.write(kept, _of_url(source, python))
+            storage.write_file(kept, _of_url(source, python))
     return _checked(kept, python)
 
 
-def bundle(python: Python, wheelhouse: Path) -> Path:
+def bundle_python(python: Python, wheelhouse: Path) -> Path:
     """Copy the archive of ``python`` into a wheelhouse, for controllers without a network.
 
     Raises:
-        RecordError: as `fetched` does.
+        RecordError: as `fetch_python` does.
     """
-    path = fetched(python, wheelhouse)
+    path = fetch_python(python, wheelhouse)
     target = wheelhouse / _digest(python) / path.name
     if path != target:
         target.parent.mkdir(exist_ok=True)
@@ -60,7 +60,7 @@ def bundle(python: Python, wheelhouse: Path) -> Path:
     return target
 
 
-def bring(
+def bring_python(
     python: Python,
     wheelhouse: Path | None,
     execute: Callable[[str], dict[str, Any]],
@@ -81,7 +81,7 @@ def bring(
     runs = f"{path} -I -c 'import ssl, sys, venv; print(\"%d.%d.%d\" % sys.version_info[:3])'"
     if execute(runs)["stdout"].strip() == python.version:
         return False
-    archive, there = fetched(python, wheelhouse), f"{home}.tar.gz"
+    archive, there = fetch_python(python, wheelhouse), f"{home}.tar.gz"
     aside, target = shlex.quote(f"{home}.new"), shlex.quote(str(home))
     execute(f"umask 077; rm -rf {aside}; mkdir -p {aside}")
     put_file(str(archive), there)

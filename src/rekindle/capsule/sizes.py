@@ -8,25 +8,25 @@ from packaging.utils import parse_wheel_filename
 
 from rekindle import locks
 from rekindle.environments import Specification
-from rekindle.environments.lockfile import pins
-from rekindle.gpus.models import version_key
+from rekindle.environments.lockfile import read_pins
+from rekindle.gpus.models import parse_version
 from rekindle.records import HostRecord
-from rekindle.solver.catalogue import python_minor
+from rekindle.solver.catalogue import cut_python_minor
 
 
-def to_fetch(specs: Iterable[Specification], host: HostRecord) -> int | None:
+def sum_downloads(specs: Iterable[Specification], host: HostRecord) -> int | None:
     """Return the bytes of all files that ``host`` needs to build ``specs``, each counted once.
 
     None if a lock names unknown files, as a capsule from another version of Rekindle may.
     """
-    known = {file.sha256: file for file in locks.known_files()}
+    known = {file.sha256: file for file in locks.read_known_files()}
     versions = {python.path: python.version for python in host.pythons}
-    platforms = locks.wheel_platforms(host.os.architecture, version_key(host.os.glibc or "2.17"))
+    platforms = locks.list_platforms(host.os.architecture, parse_version(host.os.glibc or "2.17"))
     taken: dict[str, int] = {}
     for spec in specs:
-        tags = locks.wheel_tags(python_minor(versions[spec["python"]]), platforms)
+        tags = locks.list_tags(cut_python_minor(versions[spec["python"]]), platforms)
         ranks = {tag: rank for rank, tag in enumerate(tags)}
-        for pin in pins(spec["lock_text"], host.os.architecture):
+        for pin in read_pins(spec["lock_text"], host.os.architecture):
             if not pin.digests <= known.keys():
                 return None
             _, digest = min((_rank(known[digest].name, ranks), digest) for digest in pin.digests)

@@ -5,14 +5,14 @@ from pathlib import Path
 
 from rekindle import locks
 from rekindle.environments import Specification
-from rekindle.gpus.usable import usable_gpus
+from rekindle.gpus.visibility import find_usable_gpus
 from rekindle.records import HostRecord, PlanRecord, RecordError
-from rekindle.records.folders import host_in, plan_in
+from rekindle.records.layout import host_in, plan_in
 
-from .capsules import lock_text
+from .capsules import find_lock
 
 
-def environment_specs(
+def make_specs(
     plan: PlanRecord, host: HostRecord, *places: Path, offline: bool = False
 ) -> list[Specification]:
     """Return the driver's environment and each planned one.
@@ -33,13 +33,13 @@ def environment_specs(
         "name": "driver",
         "python": builds[0].python,
         "lock": locks.DRIVER,
-        "lock_sha256": locks.sha256(locks.DRIVER) or "",
-        "lock_text": locks.text(locks.DRIVER),
+        "lock_sha256": locks.digest_lock(locks.DRIVER) or "",
+        "lock_text": locks.read_lock(locks.DRIVER),
         "system_site": False,
         "gpus": [],
         "offline": offline,
     }
-    gpus = [gpu.uuid for gpu in usable_gpus(host) if gpu.uuid]
+    gpus = [gpu.uuid for gpu in find_usable_gpus(host) if gpu.uuid]
     if host.slurm:
         gpus = [str(number) for number in range(len(gpus))]
     planned: list[Specification] = [
@@ -48,7 +48,7 @@ def environment_specs(
             "python": build.python,
             "lock": build.lock,
             "lock_sha256": build.lock_sha256,
-            "lock_text": lock_text(build.lock, build.lock_sha256, *places),
+            "lock_text": find_lock(build.lock, build.lock_sha256, *places),
             "system_site": build.system_site,
             "gpus": gpus if build.cuda else [],
             "offline": offline,
@@ -58,7 +58,9 @@ def environment_specs(
     return [driver, *planned]
 
 
-def specs_in(folder: Path, capsule: str, *, offline: bool = False) -> tuple[HostRecord, list[Specification]]:
-    """Return the host whose records are in ``folder``, and its `environment_specs` with any ``capsule``."""
+def read_specs(
+    folder: Path, capsule: str, *, offline: bool = False
+) -> tuple[HostRecord, list[Specification]]:
+    """Return the host whose records are in ``folder``, and its `make_specs` with any ``capsule``."""
     host, rebuilt = host_in(folder), [Path(capsule).expanduser()] if capsule else []
-    return host, environment_specs(plan_in(folder), host, *rebuilt, folder, offline=offline)
+    return host, make_specs(plan_in(folder), host, *rebuilt, folder, offline=offline)

@@ -9,19 +9,19 @@ from pathlib import Path
 
 from uv import find_uv_bin
 
-from rekindle.environments.lockfile import pins
-from rekindle.host import own, places
+from rekindle.environments.lockfile import read_pins
+from rekindle.host import paths, storage
 from rekindle.records import RecordError
 from rekindle.results import state
 
-from .wheelhouse import Target, fetch
+from .wheelhouse import Target, fetch_pin
 
 _LOCK = "requirements/uv.txt"
 _GLIBC = "2.17"
 """Of uv's oldest wheels for Linux."""
 
 
-def own_uv() -> Path:
+def find_own_uv() -> Path:
     """Return this machine's uv.
 
     Raises:
@@ -34,7 +34,7 @@ def own_uv() -> Path:
         raise RecordError("uv, which builds environments on hosts, is not installed here.", fix) from None
 
 
-def uv_for(architecture: str) -> Path:
+def provide_uv(architecture: str) -> Path:
     """Return a uv for Linux: this machine's own if it runs there, else the locked one, which is cached.
 
     Args:
@@ -45,24 +45,24 @@ def uv_for(architecture: str) -> Path:
         BundleError: pip could not fetch it.
     """
     if (platform.system(), platform.machine()) == ("Linux", architecture):
-        return own_uv()
-    lock = (places.repository() / _LOCK).read_text(encoding="utf-8")
+        return find_own_uv()
+    lock = (paths.find_collection() / _LOCK).read_text(encoding="utf-8")
     digest = hashlib.sha256(lock.encode()).hexdigest()
-    folder = state.folder("uv")
+    folder = state.make_state_folder("uv")
     kept = folder / f"{digest[:12]}-{architecture}" / "uv"
-    with own.alone(folder):  # hosts of one kind ask at once
+    with storage.lock_folder(folder):  # hosts of one kind ask at once
         if not kept.exists():
-            own.write(kept, _fetched(Target("uv.txt", lock, digest, "3.11", architecture, _GLIBC)))
+            storage.write_file(kept, _fetched(Target("uv.txt", lock, digest, "3.11", architecture, _GLIBC)))
             kept.chmod(0o700)
     return kept
 
 
 def _fetched(target: Target) -> bytes:
-    (pin,) = pins(target.text, target.architecture)
+    (pin,) = read_pins(target.text, target.architecture)
     with tempfile.TemporaryDirectory() as folder:
         wheels = Path(folder, "wheels")
         wheels.mkdir()
-        fetch(pin, wheels, target)
+        fetch_pin(pin, wheels, target)
         (wheel,) = wheels.iterdir()
         with zipfile.ZipFile(wheel) as archive:
             return archive.read(f"uv-{pin.version}.data/scripts/uv")

@@ -17,16 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from rekindle.environments.lockfile import Pin, digests, pins
-from rekindle.gpus.models import version_key
+from rekindle.environments.lockfile import Pin, digest_folder, read_pins
+from rekindle.gpus.models import parse_version
 from rekindle.host import folders
-from rekindle.locks import wheel_platforms
-from rekindle.records import HostRecord, PlanRecord, RecordError, read
+from rekindle.locks import list_platforms
+from rekindle.records import HostRecord, PlanRecord, RecordError, read_record
 from rekindle.records.complaint import BundleError
-from rekindle.records.folders import host_in
+from rekindle.records.layout import host_in
 
 from . import python
-from .specs import environment_specs
+from .specs import make_specs
 
 _AT_ONCE = 4
 
@@ -43,7 +43,7 @@ class Target(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Bundled:
+class LockBundle:
     """What the wheelhouse has for one lock."""
 
     lock: str
@@ -53,7 +53,7 @@ class Bundled:
     """Files that were not there before."""
 
 
-def bundle(plans: list[Path], wheelhouse: Path) -> list[Bundled]:
+def bundle_wheels(plans: list[Path], wheelhouse: Path) -> list[LockBundle]:
     """Fill ``wheelhouse`` for each plan.json, whose host.json lies beside it; prints its progress.
 
     Raises:
@@ -62,9 +62,9 @@ def bundle(plans: list[Path], wheelhouse: Path) -> list[Bundled]:
     """
     targets = dict.fromkeys(target for plan in plans for target in _targets(plan))
     wheelhouse.mkdir(parents=True, exist_ok=True)
-    wanted = (python.wanted(read(plan, PlanRecord), host_in(plan.parent)) for plan in plans)
+    wanted = (python.list_archives(read_record(plan, PlanRecord), host_in(plan.parent)) for plan in plans)
     for brought in {found.sha256: found for of_plan in wanted for found in of_plan}.values():
-        print(f"Python {brought.version}: {python.bundle(brought, wheelhouse)}", flush=True)
+        print(f"Python {brought.version}: {python.bundle_python(brought, wheelhouse)}", flush=True)
     return [_fill(wheelhouse, target) for target in targets]
 
 
@@ -79,14 +79,14 @@ def require_files(
         home: folder of the host's plan.json.
         plan: its content.
         host: what preflight found.
-        wheelhouse: what `bundle` filled.
+        wheelhouse: what `bundle_wheels` filled.
         capsule: folder of the env.json that is rebuilt, if one is.
 
     Raises:
         RecordError: it has fewer, or a lock is not as planned.
     """
-    for spec in environment_specs(plan, host, *([capsule] if capsule else []), home):
-        wanted = len(pins(spec["lock_text"], host.os.architecture))
+    for spec in make_specs(plan, host, *([capsule] if capsule else []), home):
+        wanted = len(read_pins(spec["lock_text"], host.os.architecture))
         have = len(list((wheelhouse / spec["lock_sha256"][:12]).glob("*")))
         if have < wanted:
             raise RecordError(
@@ -97,10 +97,10 @@ def require_files(
 
 
 def _targets(path: Path) -> list[Target]:
-    plan, host = read(path, PlanRecord), host_in(path.parent)
+    plan, host = read_record(path, PlanRecord), host_in(path.parent)
     versions = {python.path: python.version for python in host.pythons}
     try:
-        specs = environment_specs(plan, host, path.parent)
+        specs = make_specs(plan, host, path.parent)
     except RecordError as error:
         raise RecordError(f"{path}: {error.message}", error.fix) from None
     return [
@@ -116,36 +116,36 @@ def _targets(path: Path) -> list[Target]:
     ]
 
 
-def _fill(wheelhouse: Path, target: Target) -> Bundled:
+def _fill(wheelhouse: Path, target: Target) -> LockBundle:
     folder = wheelhouse / target.sha256[:12]
     folder.mkdir(exist_ok=True)
-    wanted = pins(target.text, target.architecture)
-    present = digests(folder)
+    wanted = read_pins(target.text, target.architecture)
+    present = digest_folder(folder)
     locked = frozenset().union(*(pin.digests for pin in wanted))
     for digest, path in present.items():
         if digest not in locked:
             path.unlink()
     for sibling in wheelhouse.iterdir():
         if sibling != folder and sibling.is_dir():
-            for digest, path in digests(sibling).items() if not locked <= present.keys() else ():
+            for digest, path in digest_folder(sibling).items() if not locked <= present.keys() else ():
                 if digest in locked and digest not in present:
                     os.link(path, folder / path.name)
                     present[digest] = folder / path.name
     missing = [pin for pin in wanted if not pin.digests & present.keys()]
     print(f"{target.lock}: {len(wanted) - len(missing)} of {len(wanted)} files are there", flush=True)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for number, size in enumerate(pool.map(lambda pin: fetch(pin, folder, target), missing), 1):
+        for number, size in enumerate(pool.map(lambda pin: fetch_pin(pin, folder, target), missing), 1):
             print(f"  {number}/{len(missing)} {missing[number - 1].name} {size / 1e6:.1f} MB", flush=True)
-    return Bundled(target.lock, str(folder), len(wanted), len(missing))
+    return LockBundle(target.lock, str(folder), len(wanted), len(missing))
 
 
-def fetch(pin: Pin, folder: Path, target: Target) -> int:
+def fetch_pin(pin: Pin, folder: Path, target: Target) -> int:
     """Fetch the file of one pin with pip, by the machine's indexes; return its size in bytes.
 
     Raises:
         BundleError: pip could not.
     """
-    names = wheel_platforms(target.architecture, version_key(target.glibc))
+    names = list_platforms(target.architecture, parse_version(target.glibc))
     platforms = [f"--platform={name}" for name in names]
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetching-") as aside:
         requirement = Path(aside, "requirement.txt")

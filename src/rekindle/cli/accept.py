@@ -2,12 +2,12 @@
 """``rekindle accept RESULTS…``: re-checks hosts and GPUs from the records of many runs."""
 
 from rekindle.records import RecordError
-from rekindle.report.accepted import accepted_text
-from rekindle.report.table import terminal
-from rekindle.results.accepted import Accepted, accepted
+from rekindle.report.acceptance import format_acceptance
+from rekindle.report.table import measure_terminal
+from rekindle.results.acceptance import FleetAcceptance, compare_accepted
 
-from .folders import Runs, gathered
-from .verb import OF_STATE, Answer, Json, Verb, answer
+from .record_paths import Runs, gather_folders
+from .verb import OF_STATE, Answer, Json, Verb, print_answer
 
 
 def run(folders: Runs, json: Json = False) -> Answer:
@@ -16,17 +16,19 @@ def run(folders: Runs, json: Json = False) -> Answer:
     Raises:
         RecordError: a folder has no run, or no run an acceptance.
     """
-    found, unread = gathered(folders)
-    acceptance, _ = accepted(found.values(), unread)
+    found, unread = gather_folders(folders)
+    acceptance, _ = compare_accepted(found.values(), unread)
     if not acceptance.hosts:
         raise RecordError("No acceptance.json is in these runs.", "run playbooks/accept.yml.")
-    return answer(OF_STATE[acceptance.state], accepted_text(acceptance, *terminal()), acceptance, json)
+    return print_answer(
+        OF_STATE[acceptance.state], format_acceptance(acceptance, *measure_terminal()), acceptance, json
+    )
 
 
 VERB = Verb(
     "accept",
     run,
-    Accepted,
+    FleetAcceptance,
     ("results/RUN", "results --json"),
     "the newest acceptance of every host is PASS",
     "one is not",

@@ -7,17 +7,17 @@ from typing import Annotated
 
 import typer
 
-from rekindle.doctor.known_issues import known_issues
-from rekindle.host.places import JOBS
-from rekindle.jobs import expand, known_jobs, load_job
-from rekindle.records import RecordError, timestamp
-from rekindle.report.board import board_markdown, board_text
-from rekindle.report.table import terminal
-from rekindle.results.board import Board, board
-from rekindle.results.gather import Results
+from rekindle.doctor.known_issues import load_known_issues
+from rekindle.host.paths import JOBS
+from rekindle.jobs import expand_names, list_jobs, load_job
+from rekindle.records import RecordError, format_time
+from rekindle.report.board import format_board, format_markdown
+from rekindle.report.table import measure_terminal
+from rekindle.results.board import Board, make_board_of_runs
+from rekindle.results.contents import Results
 
-from .folders import Runs, gathered
-from .verb import OF_STATE, Answer, Json, Verb, answer
+from .record_paths import Runs, gather_folders
+from .verb import OF_STATE, Answer, Json, Verb, print_answer
 
 
 def run(
@@ -32,10 +32,10 @@ def run(
     """
     if json and markdown:
         raise typer.BadParameter("it is one or the other", param_hint="--json, --markdown")
-    found, unread = gathered(folders)
-    current = of(found.values(), unread)
-    text = board_markdown(current) if markdown else board_text(current, *terminal())
-    return answer(OF_STATE[current.state], text, current, json)
+    found, unread = gather_folders(folders)
+    current = make_board(found.values(), unread)
+    text = format_markdown(current) if markdown else format_board(current, *measure_terminal())
+    return print_answer(OF_STATE[current.state], text, current, json)
 
 
 VERB = Verb(
@@ -48,12 +48,12 @@ VERB = Verb(
 )
 
 
-def of(results: Iterable[Results], unread: list[str]) -> Board:
+def make_board(results: Iterable[Results], unread: list[str]) -> Board:
     """Return the board of runs, with the jobs and known issues of this version."""
     frameworks: dict[str, str] = {}
-    for name in expand(JOBS, known_jobs(JOBS)):
+    for name in expand_names(JOBS, list_jobs(JOBS)):
         with suppress(RecordError):  # its run reports it
             job = load_job(JOBS, name)
             frameworks[job.name] = job.environment
-    issues = {issue.name: issue for issue in known_issues()}
-    return board(results, frameworks, issues, timestamp(), unread)
+    issues = {issue.name: issue for issue in load_known_issues()}
+    return make_board_of_runs(results, frameworks, issues, format_time(), unread)

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from rekindle.capsule.wheelhouse import Bundled, bundle
+from rekindle.capsule.wheelhouse import LockBundle, bundle_wheels
 from rekindle.host import folders
 
-from .folders import NEWEST, records
-from .verb import OK, Answer, Json, Verb, answer
+from .record_paths import NEWEST, find_records
+from .verb import OK, Answer, Json, Verb, print_answer
 
 
 def run(
@@ -34,16 +34,16 @@ def run(
         RecordError: a plan or its host record is not valid.
         BundleError: a file could not be fetched.
     """
-    paths = [path for plan in plans for path in records(plan, folders.PLAN_RECORD)]
+    paths = [path for plan in plans for path in find_records(plan, folders.PLAN_RECORD)]
     with redirect_stdout(sys.stderr if json else sys.stdout):
-        bundled = bundle(paths, output)
-    return answer(OK, "", bundled, json)
+        bundled = bundle_wheels(paths, output)
+    return print_answer(OK, "", bundled, json)
 
 
 VERB = Verb(
     "bundle",
     run,
-    list[Bundled],
+    list[LockBundle],
     ("results/RUN/*/plan.json -o wheelhouse/", "results/RUN -o wheelhouse/"),
     "the wheelhouse is complete",
     unknown="a wheel cannot be had; what was fetched stays, and the same command goes on",

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from rekindle import doctor
 from rekindle.records import Diagnosis, Finding, RecordError
-from rekindle.report.findings import diagnoses
+from rekindle.report.findings import format_diagnoses
 
-from .verb import FAILED, OK, Answer, Json, Verb, answer
+from .verb import FAILED, OK, Answer, Json, Verb, print_answer
 
 
 def run(
@@ -41,18 +41,18 @@ def run(
     if logs:
         found.append(doctor.diagnose_texts(logs))
     failed = any(one.findings or (one.timeline and not one.went_on) for one in found)
-    return answer(FAILED if failed else OK, diagnoses(found), found, json)
+    return print_answer(FAILED if failed else OK, format_diagnoses(found), found, json)
 
 
 def _of_folder(path: Path) -> Diagnosis:
     """Return why the run in a folder failed, as its verdict has it; of another folder, by its logs alone."""
-    from rekindle.judge import explain  # noqa: PLC0415 - all checks: a log alone is answered in half the time
+    from rekindle.judge import explain_run  # noqa: PLC0415 - all checks: a log alone is answered in half the time
 
-    if not any(doctor.texts.logs(path)) and not any(path.glob("evidence/*.jsonl")):
+    if not any(doctor.texts.find_logs(path)) and not any(path.glob("evidence/*.jsonl")):
         raise RecordError(f"{path} holds no log.", "name a run's folder, a workspace, or a log file.")
     diagnosis = None
     with suppress(RecordError):
-        diagnosis = explain(path)
+        diagnosis = explain_run(path)
     diagnosis = diagnosis or doctor.diagnose_run(path)
 
     def named(finding: Finding) -> Finding:

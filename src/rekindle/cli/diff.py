@@ -8,14 +8,14 @@ import msgspec
 import typer
 
 from rekindle.host import folders
-from rekindle.records import EnvRecord, read
-from rekindle.records.text import printed
-from rekindle.report.comparison import comparison_text, list_changes
-from rekindle.results.comparison import JobComparison, compare, compare_environments
-from rekindle.results.gather import gather
+from rekindle.records import EnvRecord, read_record
+from rekindle.records.text import clean_line
+from rekindle.report.comparison import format_comparison, list_changes
+from rekindle.results.comparison import JobComparison, compare_environments, compare_runs
+from rekindle.results.contents import gather_results
 
-from .folders import is_results, record
-from .verb import FAILED, OK, Answer, Json, Verb, answer
+from .record_paths import find_record, is_results
+from .verb import FAILED, OK, Answer, Json, Verb, print_answer
 
 
 class Differences(msgspec.Struct):
@@ -37,14 +37,14 @@ def run(
         RecordError: there is no env.json.
     """
     if is_results(first) and is_results(second):
-        found = compare(gather(first), gather(second), first, second)
+        found = compare_runs(gather_results(first), gather_results(second), first, second)
         changes = [f"{host}: {message}" for host, message in list_changes(found)]
-        value, text = Differences(changes, found.jobs), comparison_text(found)
+        value, text = Differences(changes, found.jobs), format_comparison(found)
     else:
-        envs = [read(record(path, folders.ENV_RECORD), EnvRecord) for path in (first, second)]
+        envs = [read_record(find_record(path, folders.ENV_RECORD), EnvRecord) for path in (first, second)]
         value = Differences(list(compare_environments(*envs)))
-        text = "\n".join(map(printed, value.differences)) or "The environments are the same."
-    return answer(FAILED if value.differences else OK, text, value, json)
+        text = "\n".join(map(clean_line, value.differences)) or "The environments are the same."
+    return print_answer(FAILED if value.differences else OK, text, value, json)
 
 
 VERB = Verb(

@@ -9,14 +9,14 @@ from typing import Annotated
 import typer
 
 from rekindle.federation.status import Federation
-from rekindle.records import Complaint, decode
+from rekindle.records import Complaint, decode_json
 from rekindle.report.data import ResultsData
-from rekindle.report.federation import federation_text
-from rekindle.report.table import terminal
+from rekindle.report.federation import format_federation
+from rekindle.report.table import measure_terminal
 from rekindle.settings.groups import SERVER, SITES
 
-from .plays import play, run_play
-from .verb import FAILED, OF_STATE, OK, Answer, Json, Verb, answer
+from .plays import run_playbook, start_playbook
+from .verb import FAILED, OF_STATE, OK, Answer, Json, Verb, print_answer
 
 
 def run(
@@ -37,19 +37,19 @@ def run(
     if status and stop:
         raise typer.BadParameter("it is one or the other", param_hint="--status, --stop")
     if not (status or stop):
-        return run_play("federate.yml", context.args, json)
+        return run_playbook("federate.yml", context.args, json)
     with tempfile.TemporaryDirectory(prefix="rekindle-") as folder:
         file = Path(folder, "federation.json")
         os.environ["REKINDLE_FEDERATION"] = str(file)
         done = f"do={'stop' if stop else 'status'}"
-        ended, _ = play("federation.yml", ["-e", done, *context.args], json, None)
+        ended, _ = start_playbook("federation.yml", ["-e", done, *context.args], json, None)
         if not file.exists():
             if ended == OK or json:
                 raise _refusal(ended)
             return Answer(ended, "")
-        found = decode(file.read_bytes(), Federation)
+        found = decode_json(file.read_bytes(), Federation)
     state = OF_STATE["ok" if found.good else "failed"] if ended == OK else FAILED
-    return answer(state, federation_text(found, *terminal()), found, json)
+    return print_answer(state, format_federation(found, *measure_terminal()), found, json)
 
 
 def _refusal(status: int) -> Complaint:

@@ -8,13 +8,13 @@ import msgspec
 import typer
 import yaml
 
-from rekindle.host import places
-from rekindle.jobs import Own, of_another_release, read_own
-from rekindle.jobs.defaults import FILE, file_of
+from rekindle.host import paths
+from rekindle.jobs import OwnJob, find_moved_names, read_own
+from rekindle.jobs.defaults import FILE, locate_file
 from rekindle.records import Job, RecordError
-from rekindle.solver.catalogue import rules
+from rekindle.solver.catalogue import load_rules
 
-from .verb import OK, Answer, Json, Verb, answer
+from .verb import OK, Answer, Json, Verb, print_answer
 
 _ORDER = (
     "schema",
@@ -57,10 +57,10 @@ def run(
     Raises:
         RecordError: with ``write``, there is a job.yml.
     """
-    here = places.here(str(path))
-    own, file = read_own(places.JOBS, here), file_of(here)
+    here = paths.resolve_path(str(path))
+    own, file = read_own(paths.JOBS, here), locate_file(here)
     text = _yaml(own)
-    unfit = [str(one) for one in of_another_release(own.source, rules().nvflare.version)]
+    unfit = [str(one) for one in find_moved_names(own.source, load_rules().nvflare.version)]
     if write:
         if file.exists():
             raise RecordError(f"There is {file}.", "remove it first, or correct it by hand.")
@@ -68,10 +68,10 @@ def run(
         text = f"{file} is written."
     because = {name: one.because for name, one in own.found.items()}
     text = "\n".join([*(f"# {one}" for one in unfit), text])
-    return answer(OK, text, JobData("rekindle/job-data/1", own.job, because), json)
+    return print_answer(OK, text, JobData("rekindle/job-data/1", own.job, because), json)
 
 
-def _yaml(own: Own) -> str:
+def _yaml(own: OwnJob) -> str:
     """Return its job.yml, with where each line comes from as a comment behind it."""
     values = {**own.given, **{name: one.value for name, one in own.found.items()}}
     names = [*(name for name in _ORDER if name in values), *(name for name in values if name not in _ORDER)]

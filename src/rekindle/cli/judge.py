@@ -6,14 +6,14 @@ from pathlib import Path
 
 from rekindle.host import folders
 from rekindle.records import RecordError, VerdictRecord
-from rekindle.records.folders import spec_in
-from rekindle.records.text import printed
-from rekindle.results.gather import gather
-from rekindle.results.received import judge_again
+from rekindle.records.layout import spec_in
+from rekindle.records.text import clean_line
+from rekindle.results.collection import judge_again
+from rekindle.results.contents import gather_results
 from rekindle.results.row import Row
 
-from .folders import NEWEST, Folder, host_alone, is_results
-from .verb import FAILED, OK, UNKNOWN, Answer, Json, Verb, answer
+from .record_paths import NEWEST, Folder, is_results, read_host_folder
+from .verb import FAILED, OK, UNKNOWN, Answer, Json, Verb, print_answer
 
 
 def run(folder: Folder = NEWEST, json: Json = False) -> Answer:
@@ -23,13 +23,13 @@ def run(folder: Folder = NEWEST, json: Json = False) -> Answer:
         RecordError: there is no run.
     """
     if is_results(folder):
-        hosts = gather(folder).hosts
+        hosts = gather_results(folder).hosts
         return _several([(folder / host.name, row) for host in hosts for row in host.rows], json)
-    if host := host_alone(folder):
+    if host := read_host_folder(folder):
         return _several([(folder, row) for row in host.rows], json)
     verdict = judge_again(folder)
     status = OK if verdict.verdict == "PASS" else FAILED
-    return answer(status, "\n".join(map(printed, _lines(verdict))), verdict, json)
+    return print_answer(status, "\n".join(map(clean_line, _lines(verdict))), verdict, json)
 
 
 VERB = Verb(
@@ -66,7 +66,7 @@ def _several(rows: list[tuple[Path, Row]], json: bool) -> Answer:
         elif row.required:
             bad = bad or (verdict.verdict if verdict else row.kind) != "PASS"
     status = FAILED if bad or not rows else UNKNOWN if unknown else OK
-    return answer(status, "\n".join(map(printed, lines)), verdicts, json)
+    return print_answer(status, "\n".join(map(clean_line, lines)), verdicts, json)
 
 
 def _lines(verdict: VerdictRecord) -> Iterator[str]:

@@ -16,10 +16,10 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from rekindle.records.complaint import FIX, BundleError, Complaint, VersionError
-from rekindle.records.text import as_json, one_line
+from rekindle.records.text import fold_line, format_json
 
 from .verb import OK, UNKNOWN, USAGE, Answer, Refusal
-from .verbs import HELP, load
+from .verbs import HELP, load_verb
 
 _ASCII = str.maketrans({"–": "-", "—": "-", "─": "-", "×": "x", "→": "->", "…": "...", "’": "'", "·": "."})
 
@@ -72,7 +72,7 @@ class _Verbs(_Light, TyperGroup):
 
 
 def _command(name: str) -> Any:
-    verb, alone = load(name), typer.Typer(add_completion=False, **_STYLE)
+    verb, alone = load_verb(name), typer.Typer(add_completion=False, **_STYLE)
     alone.command(
         name,
         cls=_Alone,
@@ -138,9 +138,9 @@ def main() -> int:
             _forget_output()  # Python would try it again as it ends
         if {"--json", "--json-lines"} & {*sys.argv}:
             what, _, fix = message.partition(FIX)
-            _print(as_json(Refusal("rekindle/refusal/1", one_line(what), one_line(fix))))
+            _print(format_json(Refusal("rekindle/refusal/1", fold_line(what), fold_line(fix))))
         with suppress(OSError):
-            print(one_line(message), file=sys.stderr, flush=True)
+            print(fold_line(message), file=sys.stderr, flush=True)
         return status
 
 

@@ -10,25 +10,25 @@ from typing import Annotated
 import typer
 from msgspec.structs import replace
 
-from rekindle.gpus.usable import losses, trace, with_driver
+from rekindle.gpus.visibility import assume_driver, explain_losses, has_trace
 from rekindle.host import files, folders
-from rekindle.records import HostRecord, PlannedEnvironment, PlanRecord, read, timestamp
+from rekindle.records import HostRecord, PlannedEnvironment, PlanRecord, format_time, read_record
 from rekindle.records.plan import FRAMEWORKS, Framework
-from rekindle.records.text import printed
-from rekindle.report.plan import plan_lines
-from rekindle.solver import solve
-from rekindle.solver.catalogue import environments, rules
-from rekindle.solver.choose import Request
-from rekindle.solver.together import Together, together
+from rekindle.records.text import clean_line
+from rekindle.report.plan import list_plan_lines
+from rekindle.solver import solve_plan
+from rekindle.solver.agreement import Agreement, solve_together
+from rekindle.solver.catalogue import list_environments, load_rules
+from rekindle.solver.choice import Request
 
-from .folders import NEWEST, is_results, records
-from .verb import OK, UNKNOWN, Answer, Json, Verb, answer
+from .record_paths import NEWEST, find_records, is_results
+from .verb import OK, UNKNOWN, Answer, Json, Verb, print_answer
 
 _DRIVER = re.compile(r"driver=([0-9]{1,5}(?:\.[0-9]{1,5}){0,3})")
 
 
 def _environment(name: str) -> str:
-    known = environments()
+    known = list_environments()
     if name not in known:
         raise typer.BadParameter(f"{name!r} is not one of {', '.join(known)}")
     return name
@@ -74,25 +74,31 @@ def run(
     """
     wanted = (framework,) if framework else FRAMEWORKS
     host_records = _apart(
-        [(path, read(path, HostRecord)) for source in hosts for path in records(source, folders.HOST_RECORD)]
+        [
+            (path, read_record(path, HostRecord))
+            for source in hosts
+            for path in find_records(source, folders.HOST_RECORD)
+        ]
     )
     several = len(hosts) > 1 or is_results(hosts[0])
-    plans = [_plan(path, host, wanted, trace(host)) for path, host in host_records]
+    plans = [_plan(path, host, wanted, has_trace(host)) for path, host in host_records]
     if what_if is not None:
-        then = [_plan(path, with_driver(host, what_if), wanted, trace(host)) for path, host in host_records]
+        then = [
+            _plan(path, assume_driver(host, what_if), wanted, has_trace(host)) for path, host in host_records
+        ]
         changes = zip((host for _, host in host_records), plans, then, strict=True)
         lines = [line for change in changes for line in _change(*change, what_if)]
         plans = [plan for pair in zip(plans, then, strict=True) for plan in pair]
         several, planned = True, then
     elif len(hosts) > 1:
-        usual = rules().nvflare.version
+        usual = load_rules().nvflare.version
         shared = {
-            name: together([Request(name, host, trace(host), usual) for _, host in host_records])
+            name: solve_together([Request(name, host, has_trace(host), usual) for _, host in host_records])
             for name in wanted
         }
         lines = [line for name, grouping in shared.items() for line in _shared(name, grouping, plans)]
         plans = [
-            _plan(path, host, wanted, trace(host), _pins(shared, plan))
+            _plan(path, host, wanted, has_trace(host), _pins(shared, plan))
             for (path, host), plan in zip(host_records, plans, strict=True)
         ]
         planned = plans
@@ -100,10 +106,10 @@ def run(
         lines, planned = [], plans
         for plan in plans:
             lines += [f"{plan.host}:"] if several else []
-            lines += [line for environment in plan.environments for line in plan_lines(environment)]
+            lines += [line for environment in plan.environments for line in list_plan_lines(environment)]
     built = all(environment.build for plan in planned for environment in plan.environments)
-    text = "\n".join(map(printed, lines))
-    return answer(OK if built else UNKNOWN, text, plans if several else plans[0], json)
+    text = "\n".join(map(clean_line, lines))
+    return print_answer(OK if built else UNKNOWN, text, plans if several else plans[0], json)
 
 
 VERB = Verb(
@@ -133,14 +139,14 @@ def _apart(host_records: list[tuple[Path, HostRecord]]) -> list[tuple[Path, Host
 def _plan(
     path: Path, host: HostRecord, wanted: tuple[Framework, ...], required: bool, pins: Mapping[str, str] = {}
 ) -> PlanRecord:
-    digest = files.sha256(path.resolve())
-    return solve(host, wanted, gpus_required=required, pins=pins, made=timestamp(), host_sha256=digest)
+    digest = files.digest_file(path.resolve())
+    return solve_plan(host, wanted, gpus_required=required, pins=pins, made=format_time(), host_sha256=digest)
 
 
 def _change(host: HostRecord, now: PlanRecord, then: PlanRecord, version: str) -> Iterator[str]:
     here = host.driver.version if host.driver else "none"
     yield f"{host.host} with driver {version} instead of {here}:"
-    lost = losses(host, version)
+    lost = explain_losses(host, version)
     yield from (f"  {loss}" for loss in lost)
     for before, after in zip(now.environments, then.environments, strict=True):
         if _build(before) == _build(after):
@@ -158,7 +164,7 @@ def _build(environment: PlannedEnvironment) -> str:
     return f"{build.version} ({f'CUDA {build.cuda}' if build.cuda else 'CPU'})"
 
 
-def _shared(framework: Framework, grouping: Together, plans: Iterable[PlanRecord]) -> Iterator[str]:
+def _shared(framework: Framework, grouping: Agreement, plans: Iterable[PlanRecord]) -> Iterator[str]:
     if len(grouping.groups) == 1:
         group = grouping.groups[0]
         yield f"{framework}: {group.build.title} fits all of {', '.join(group.hosts)}"
@@ -174,7 +180,7 @@ def _shared(framework: Framework, grouping: Together, plans: Iterable[PlanRecord
             yield f"  {plan.host} is refused: {refused.refusal}"
 
 
-def _pins(shared: dict[Framework, Together], plan: PlanRecord) -> dict[str, str]:
+def _pins(shared: dict[Framework, Agreement], plan: PlanRecord) -> dict[str, str]:
     """Return the shared builds that differ from a host's own ``plan``, by framework."""
     builds = (entry.build for entry in plan.environments if entry.build)
     own = {(build.framework, f"{build.version}+{build.variant}") for build in builds}

@@ -23,16 +23,16 @@ import psutil
 import typer
 from ansible_runner.interface import init_command_config
 
-from rekindle.host import places
-from rekindle.jobs import known_jobs
+from rekindle.host import paths
+from rekindle.jobs import list_jobs
 from rekindle.records import Complaint
 from rekindle.records.complaint import FIX
-from rekindle.report.data import ResultsData, data
-from rekindle.results.check import CheckData, check
-from rekindle.results.gather import gather
+from rekindle.report.data import ResultsData, make_results_data
+from rekindle.results.check import CheckData, check_plan
+from rekindle.results.contents import gather_results
 
-from .folders import is_results
-from .verb import FAILED, OK, UNKNOWN, USAGE, Answer, Json, Verb, answer
+from .record_paths import is_results
+from .verb import FAILED, OK, UNKNOWN, USAGE, Answer, Json, Verb, print_answer
 
 T = TypeVar("T")
 Jobs = Annotated[
@@ -55,15 +55,15 @@ _NO_ANSWER = (99, 250, 254, 255)
 
 
 def _results(folder: Path) -> ResultsData:
-    return data(gather(folder))
+    return make_results_data(gather_results(folder))
 
 
-def run_play(
+def run_playbook(
     playbook: str, arguments: list[str], json: bool, read: Callable[[Path], Any] = _results
 ) -> Answer:
     """Run a playbook; with ``json``, print what ``read`` returns of its results folder."""
-    status, found = play(playbook, arguments, json, read if json else None)
-    return answer(status, "", found, json) if found else Answer(status, "")
+    status, found = start_playbook(playbook, arguments, json, read if json else None)
+    return print_answer(status, "", found, json) if found else Answer(status, "")
 
 
 def _run_site(
@@ -77,17 +77,17 @@ def _run_site(
     arguments = [*(["--check"] if checks else []), *context.args]
     if job:
         arguments += ["-e", dumps({"rekindle_jobs": [_named(one) for one in job]})]
-    return run_play("site.yml", arguments, json, check if checks else _results)
+    return run_playbook("site.yml", arguments, json, check_plan if checks else _results)
 
 
 def _run_retire(context: typer.Context, json: Json = False) -> Answer:
-    return run_play("retire.yml", context.args, json)
+    return run_playbook("retire.yml", context.args, json)
 
 
 def _named(job: str) -> str:
     """Return a job as rekindle_jobs has it: the path of one that is here, or a name of one of ours."""
-    path = places.here(job)
-    return str(path) if job not in known_jobs(places.JOBS) and path.exists() else job
+    path = paths.resolve_path(job)
+    return str(path) if job not in list_jobs(paths.JOBS) and path.exists() else job
 
 
 _OF_PLAYS: dict[str, Any] = {
@@ -120,7 +120,7 @@ RETIRE = Verb(
 )
 
 
-def play(
+def start_playbook(
     playbook: str, arguments: list[str], json: bool, read: Callable[[Path], T] | None
 ) -> tuple[int, T | None]:
     """Run a playbook of ours, with ``json`` to standard error.
@@ -131,7 +131,7 @@ def play(
         Complaint: the arguments name no inventory, or with ``json`` nothing began.
     """
     _require_inventory(arguments)
-    path = str(places.repository() / "playbooks" / playbook)
+    path = str(paths.find_collection() / "playbooks" / playbook)
     with tempfile.TemporaryDirectory(prefix="rekindle-") as folder:
         note = Path(folder, "results")
         runner = init_command_config(
@@ -156,7 +156,7 @@ def play(
 def _require_inventory(arguments: list[str]) -> None:
     """Require that hosts are named: nobody wants those of a default touched."""
     if not any(map(_INVENTORY.match, arguments)) and "ANSIBLE_INVENTORY" not in os.environ:
-        local = places.repository() / "inventories/local"
+        local = paths.find_collection() / "inventories/local"
         here = f"; this machine alone is -i {shlex.quote(str(local))}" if local.exists() else ""
         verb = " ".join(takewhile(lambda word: not word.startswith("-") or word in _OURS, sys.argv[1:]))
         fix = f"type rekindle {verb} -i lease_hosts, your inventory{here}."
@@ -180,7 +180,7 @@ def _environment(note: Path, words: list[str]) -> dict[str, str]:
         **os.environ,
         "REKINDLE_TOLD": str(note),
         "REKINDLE_TYPED": shlex.join(["rekindle", *words]),
-        "ANSIBLE_CONFIG": str(places.repository() / "ansible.cfg"),
+        "ANSIBLE_CONFIG": str(paths.find_collection() / "ansible.cfg"),
     }
     if locale.getlocale()[1] != "UTF-8":
         environment["LC_ALL"] = "C.UTF-8"  # else Ansible does not start

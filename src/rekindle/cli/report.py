@@ -4,16 +4,16 @@
 from pathlib import Path
 
 from rekindle.host import folders
-from rekindle.judge import judge
+from rekindle.judge import judge_run
 from rekindle.records import Complaint, PlaybookRecord
-from rekindle.report.data import ResultsData, data
-from rekindle.report.reports import summary, write_reports
+from rekindle.report.data import ResultsData, make_results_data
+from rekindle.report.reports import format_summary, write_reports
 from rekindle.results import seal
-from rekindle.results.gather import HostResults, Results
+from rekindle.results.contents import HostResults, Results
 from rekindle.results.row import Row
 
-from .folders import NEWEST, Folder, host_alone, is_host, is_results
-from .verb import FAILED, OK, UNKNOWN, Answer, Json, Verb, answer
+from .record_paths import NEWEST, Folder, is_host, is_results, read_host_folder
+from .verb import FAILED, OK, UNKNOWN, Answer, Json, Verb, print_answer
 
 _RECORDED = "Verdicts are as they were recorded and were not judged again: `rekindle judge {}` does that."
 
@@ -34,15 +34,17 @@ def run(folder: Folder = NEWEST, json: Json = False) -> Answer:
         if before is not None:
             seal.seal_folder(around, before)
         base, note = around, _RECORDED.format(around)
-    elif host := host_alone(folder):
+    elif host := read_host_folder(folder):
         results, base, note = _alone(folder, host), None, _RECORDED.format(folder)
     else:
-        verdict = judge(folder)
+        verdict = judge_run(folder)
         why = Complaint(verdict.cause) if verdict.cause else None
         row = Row(verdict.host, verdict.job, verdict.verdict, why, verdict, home=folder)
         alone = HostResults(verdict.host, None, None, None, (row,))
         results, base, note = _alone(folder, alone), None, ""
-    return answer(standing(results), summary(results, base, note), data(results), json)
+    return print_answer(
+        find_status(results), format_summary(results, base, note), make_results_data(results), json
+    )
 
 
 VERB = Verb(
@@ -55,7 +57,7 @@ VERB = Verb(
 )
 
 
-def standing(results: Results) -> int:
+def find_status(results: Results) -> int:
     """Return the exit status for results."""
     if results.passed:
         return OK

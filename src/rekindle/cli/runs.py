@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rekindle runs RESULTS…``: when each run began, on what, how it ended, how long it took."""
 
-from rekindle.report.runs import RunsData, runs_data, runs_text
-from rekindle.report.table import terminal
+from rekindle.report.runs import RunsData, format_runs, make_runs_data
+from rekindle.report.table import measure_terminal
 
-from .folders import Runs, gathered
-from .verb import OK, Answer, Json, Verb, answer
+from .record_paths import Runs, gather_folders
+from .verb import OK, Answer, Json, Verb, print_answer
 
 
 def run(folders: Runs, json: Json = False) -> Answer:
@@ -14,9 +14,9 @@ def run(folders: Runs, json: Json = False) -> Answer:
     Raises:
         RecordError: a folder has no run.
     """
-    found, unread = gathered(folders)
-    listed = runs_data(found.values(), unread)
-    return answer(OK, runs_text(listed, *terminal()), listed, json)
+    found, unread = gather_folders(folders)
+    listed = make_runs_data(found.values(), unread)
+    return print_answer(OK, format_runs(listed, *measure_terminal()), listed, json)
 
 
 VERB = Verb("runs", run, RunsData, ("results", "results --json"), "they are listed, however they ended")

@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from .verb import OK, Answer, Verb
-from .verbs import HELP, load
+from .verbs import HELP, load_verb
 
 _NAMED = [name for name in HELP if name != "schema"]
 
@@ -22,7 +22,7 @@ def run(
         near = difflib.get_close_matches(verb, _NAMED, n=1)
         meant = f" Did you mean {near[0]!r}?" if near else ""
         raise typer.BadParameter(f"{verb!r} is not one of {', '.join(_NAMED)}.{meant}", param_hint="VERB")
-    kinds = load(verb).answer
+    kinds = load_verb(verb).answer
     kinds = kinds if isinstance(kinds, tuple) else (kinds,)
     found, parts = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
     schema = found[0] if len(found) == 1 else {"anyOf": list(found)}

@@ -9,15 +9,15 @@ import typer
 
 from rekindle.records import Complaint, RecordError
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
-from rekindle.records.text import printed
-from rekindle.report.comparison import comparison_text
-from rekindle.results.comparison import JobComparison, compare
-from rekindle.results.gather import Results, gather
+from rekindle.records.text import clean_line
+from rekindle.report.comparison import format_comparison
+from rekindle.results.comparison import JobComparison, compare_runs
+from rekindle.results.contents import Results, gather_results
 from rekindle.results.row import State
-from rekindle.solver.catalogue import rules
+from rekindle.solver.catalogue import load_rules
 
-from .plays import play
-from .verb import FAILED, OF_STATE, OK, Answer, Json, Verb, answer
+from .plays import start_playbook
+from .verb import FAILED, OF_STATE, OK, Answer, Json, Verb, print_answer
 
 
 class Upgrade(msgspec.Struct):
@@ -44,10 +44,10 @@ def run(
     Raises:
         RecordError: the hosts have that release already.
     """
-    known = list(rules().nvflare.releases)
+    known = list(load_rules().nvflare.releases)
     if release not in known:
         raise typer.BadParameter(f"{release!r} is not one of {', '.join(known)}", param_hint="RELEASE")
-    status, first = play("site.yml", context.args, json, _read)
+    status, first = start_playbook("site.yml", context.args, json, _read)
     if first is None or status not in {OK, FAILED}:
         return _without(status, json)
     folder, before = first
@@ -58,7 +58,7 @@ def run(
     if all(row.kind == "PASS" for row in before.rows if row.job in ACCEPTANCE.values()):
         wanted["rekindle_accept"] = "off"  # the GPUs were just measured
     options = [word for name, value in wanted.items() for word in ("-e", f"{name}={value}")]
-    status, second = play("site.yml", [*context.args, *options], json, _read)
+    status, second = start_playbook("site.yml", [*context.args, *options], json, _read)
     if second is None or status not in {OK, FAILED}:
         return _without(status, json)
     return _answer((folder, before), second, release, json)
@@ -66,7 +66,7 @@ def run(
 
 def _answer(first: tuple[Path, Results], second: tuple[Path, Results], release: str, json: bool) -> Answer:
     (folder, before), (other, after) = first, second
-    found = compare(before, after, folder, other)
+    found = compare_runs(before, after, folder, other)
     found.jobs = [job for job in found.jobs if job.job not in ACCEPTANCE.values()]
     passed = [job for job in found.jobs if job.before == "PASS"]
     broken = [f"{job.job} on {job.host}" for job in passed if job.breaks]
@@ -76,8 +76,8 @@ def _answer(first: tuple[Path, Results], second: tuple[Path, Results], release: 
         f"{len(passed) - len(broken)} of {len(passed)} jobs that pass with NVFlare {had} pass with {release}."
     )
     breaks = [f"It would break: {', '.join(broken)}."] if broken else []
-    text = "\n".join([comparison_text(found), *map(printed, [" ".join([kept, *breaks]), *folders])])
-    return answer(
+    text = "\n".join([format_comparison(found), *map(clean_line, [" ".join([kept, *breaks]), *folders])])
+    return print_answer(
         OF_STATE[state], text, Upgrade("rekindle/upgrade/2", state, had, release, found.jobs, folders), json
     )
 
@@ -102,7 +102,7 @@ def _without(status: int, json: bool) -> Answer:
 
 
 def _read(folder: Path) -> tuple[Path, Results]:
-    return folder, gather(folder)
+    return folder, gather_results(folder)
 
 
 VERB = Verb(

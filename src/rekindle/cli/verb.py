@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 import typer
 
-from rekindle.records.text import as_json
+from rekindle.records.text import format_json
 
 OK, FAILED, USAGE, UNKNOWN = range(4)
 """Exit statuses of a good answer, a bad one, a wrong call, and of what is refused or unknown."""
@@ -57,6 +57,6 @@ class Verb:
         return "\n".join(["\b", "Examples:", *examples, "", "\b", "Exit status:", *statuses])
 
 
-def answer(status: int, text: str, value: Any, json: bool) -> Answer:
+def print_answer(status: int, text: str, value: Any, json: bool) -> Answer:
     """Return ``text`` for a person, or ``value`` in JSON."""
-    return Answer(status, as_json(value) if json else text)
+    return Answer(status, format_json(value) if json else text)

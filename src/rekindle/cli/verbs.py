@@ -35,7 +35,7 @@ HELP = {
 }
 
 
-def load(name: str) -> Verb:
+def load_verb(name: str) -> Verb:
     """Return the verb of that name, with all that it imports."""
     module = import_module(f".{'plays' if name in _PLAYS else name}", __package__)
     verb: Verb = getattr(module, _PLAYS.get(name, "VERB"))

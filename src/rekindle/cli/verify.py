@@ -9,23 +9,23 @@ from typing import Annotated, Literal
 import msgspec
 import typer
 
-from rekindle.host import files, own
+from rekindle.host import files, storage
 from rekindle.host.folders import EARLIER, SPEC, SUMS, VERDICT
 from rekindle.records import PlacedRecord, RecordError, VerdictRecord
 from rekindle.records.base import read_valid
-from rekindle.records.folders import outcome_in
-from rekindle.records.text import one_line
+from rekindle.records.layout import outcome_in
+from rekindle.records.text import fold_line
 from rekindle.results import seal, signature, state
-from rekindle.results.gather import placed_in
+from rekindle.results.contents import locate_placed
 
-from .folders import NEWEST
-from .verb import FAILED, OK, Answer, Json, Verb, answer
+from .record_paths import NEWEST
+from .verb import FAILED, OK, Answer, Json, Verb, print_answer
 
 _KEY_LIMIT = 1 << 16
 _PLACED = ".placed.json"
 
 
-class Verified(msgspec.Struct):
+class RunVerification(msgspec.Struct):
     """One run, and a sentence for each difference from the seal."""
 
     host: str
@@ -40,7 +40,7 @@ class Verified(msgspec.Struct):
 class Verification(msgspec.Struct):
     """A results folder and every run in it, and whose key was used."""
 
-    runs: list[Verified]
+    runs: list[RunVerification]
     keys: Literal["yours", "asked", "any"]
     """``asked``: by ``--key``; ``any``: only its owner knows whose it is."""
     signer: str | None = None
@@ -75,7 +75,7 @@ def run(
     public = _read_key(key) if key else state.find_public_key()
     verification = Verification([], "asked" if key else "yours" if public else "any")
     try:
-        with own.alone(results):
+        with storage.lock_folder(results):
             sealed = seal.read_seal(results, public)
     except seal.SealError as error:
         verification.differs.append(str(error))
@@ -90,7 +90,7 @@ def run(
             "controller's."
         )
     same = not verification.differs and not any(verified.differs for verified in verification.runs)
-    return answer(OK if same else FAILED, "\n".join(map(one_line, lines)), verification, json)
+    return print_answer(OK if same else FAILED, "\n".join(map(fold_line, lines)), verification, json)
 
 
 VERB = Verb(
@@ -105,7 +105,7 @@ VERB = Verb(
 
 def _compare(results: Path, sealed: seal.Seal, runs: set[str], verification: Verification) -> None:
     """Add what differs from the seal, the runs' own files under the runs."""
-    verification.signer, verification.sealed = signature.fingerprint(sealed.signer), sealed.at
+    verification.signer, verification.sealed = signature.format_fingerprint(sealed.signer), sealed.at
     try:
         differences = seal.list_differences(sealed.digests, seal.digest_files(results))
     except OSError as error:
@@ -130,11 +130,11 @@ def _compare(results: Path, sealed: seal.Seal, runs: set[str], verification: Ver
     verification.differs += differences.values()
 
 
-def _verify_run(results: Path, name: str, differs: list[str], *, is_sealed: bool) -> Verified:
+def _verify_run(results: Path, name: str, differs: list[str], *, is_sealed: bool) -> RunVerification:
     host, _, job = name.partition("/")
-    verified, folder = Verified(host, job), results / name
+    verified, folder = RunVerification(host, job), results / name
     verdict = read_valid(folder / VERDICT, VerdictRecord)
-    placed = read_valid(placed_in(folder.parent, folder.name), PlacedRecord)
+    placed = read_valid(locate_placed(folder.parent, folder.name), PlacedRecord)
     if not is_sealed and differs:
         verified.differs = [f"{name} is not sealed."]
     elif not is_sealed:
@@ -154,7 +154,7 @@ def _verify_run(results: Path, name: str, differs: list[str], *, is_sealed: bool
     return verified
 
 
-def _lines(verified: Verified) -> list[str]:
+def _lines(verified: RunVerification) -> list[str]:
     name = f"{verified.host}/{verified.job}"
     if verified.absent:
         return [f"{name} was never collected: {verified.absent}"]
@@ -178,7 +178,7 @@ def _folders(results: Path) -> Iterator[Path]:
 
 def _read_key(path: Path) -> str:
     with suppress(OSError):
-        if public := signature.parse_public_key(files.content(path.resolve(), _KEY_LIMIT)):
+        if public := signature.parse_public_key(files.read_content(path.resolve(), _KEY_LIMIT)):
             return public
     raise RecordError(
         f"{path} is not a public key of Ed25519.",

@@ -10,16 +10,16 @@ from typing import Annotated
 import typer
 from msgspec import to_builtins
 
-from rekindle.report.live import draw, erase, pause_s
-from rekindle.report.reports import summary
-from rekindle.report.table import draws
-from rekindle.report.watch import change_text
-from rekindle.results.gather import Results, gather
-from rekindle.results.journal import playing
-from rekindle.results.watched import Snapshot, Watched, snapshot
+from rekindle.report.live import choose_pause, draw_run, erase_run
+from rekindle.report.reports import format_summary
+from rekindle.report.table import can_redraw
+from rekindle.report.watch import format_change
+from rekindle.results.contents import Results, gather_results
+from rekindle.results.journal import is_playing
+from rekindle.results.progress import HostProgress, RunProgress, watch_results
 
-from .folders import NEWEST
-from .report import standing
+from .record_paths import NEWEST
+from .report import find_status
 from .verb import UNKNOWN, Answer, Verb
 
 
@@ -36,43 +36,43 @@ def run(
     Raises:
         RecordError: it is no results folder.
     """
-    gather(run)
+    gather_results(run)
     folder = run.resolve()  # a link may lead to another run later
     snapshots = _snapshots(folder)
     try:
-        results = _live(snapshots) if draws() and not json else _lines(snapshots, json)
+        results = _live(snapshots) if can_redraw() and not json else _lines(snapshots, json)
     except KeyboardInterrupt:
         return Answer(UNKNOWN, "" if json else "The run goes on.")
-    return Answer(standing(results), "" if json else summary(results, folder))
+    return Answer(find_status(results), "" if json else format_summary(results, folder))
 
 
-def _snapshots(folder: Path) -> Iterator[Snapshot]:
+def _snapshots(folder: Path) -> Iterator[RunProgress]:
     """Return the run again and again, the last time when no playbook works on it any more."""
     goes_on = True
     while goes_on:
-        goes_on, began = playing(folder), time.monotonic()
-        yield snapshot(folder)
+        goes_on, began = is_playing(folder), time.monotonic()
+        yield watch_results(folder)
         if goes_on:
-            time.sleep(pause_s(began))
+            time.sleep(choose_pause(began))
 
 
-def _live(snapshots: Iterator[Snapshot]) -> Results:
+def _live(snapshots: Iterator[RunProgress]) -> Results:
     """Keep a table of the hosts up to date; return the last results."""
     try:
         for run in snapshots:
-            draw(run)
+            draw_run(run)
     finally:
-        erase()
+        erase_run()
     return run.results
 
 
-def _lines(snapshots: Iterator[Snapshot], json: bool) -> Results:
+def _lines(snapshots: Iterator[RunProgress], json: bool) -> Results:
     """Print a line for each host that has changed; return the last results."""
-    before: dict[str, Watched] = {}
+    before: dict[str, HostProgress] = {}
     for run in snapshots:
         for host in run.hosts:
             if before.get(host.host) != host:
-                line = dumps(to_builtins(host)) if json else change_text(host, run.at)
+                line = dumps(to_builtins(host)) if json else format_change(host, run.at)
                 print(line, flush=True)
             before[host.host] = host
     return run.results
@@ -81,7 +81,7 @@ def _lines(snapshots: Iterator[Snapshot], json: bool) -> Results:
 VERB = Verb(
     "watch",
     run,
-    Watched,
+    HostProgress,
     ("results/RUN", "--json-lines"),
     "it is over, and every required job is PASS",
     "it is over, and one is not",

@@ -3,7 +3,7 @@
 
 import re
 
-from .subjects import subject
+from .subjects import find_subject
 from .texts import Text
 
 _FAILED = re.compile(
@@ -26,7 +26,7 @@ _ESCAPES = re.compile(r"\\(?:r\\n|n|r|t)|\\(?=[\"'\\])")
 _RECAP = re.compile(r"^(\S{1,200})\s+: ok=\d+\s+changed=\d+\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
 
 
-def failed_task(line: str) -> tuple[str, str] | None:
+def find_failed_task(line: str) -> tuple[str, str] | None:
     """Return the host of a task that failed, and what its module says and what that is about; else None."""
     match = _FAILED.match(line)
     if match is None:
@@ -37,18 +37,18 @@ def failed_task(line: str) -> tuple[str, str] | None:
     return match["host"] or match["alone"], f"{text} ({about[1]})" if about and "/" not in text else text
 
 
-def rest(body: str, start: int, end: int) -> str:
+def read_rest(body: str, start: int, end: int) -> str:
     """Return the lines in which the result goes on whose first is from ``start`` to ``end``; or nothing."""
     more = _MORE.match(body, end) if _FAILED.match(body, start, end) else None
     return more[0] if more else ""
 
 
-def plain(text: str) -> str:
+def unescape_json(text: str) -> str:
     """Return ``text`` without the escapes that JSON has."""
     return _ESCAPES.sub(" ", text)
 
 
-def settled_hosts(text: Text) -> set[str]:
+def find_settled_hosts(text: Text) -> set[str]:
     """Return the hosts for which Ansible's recap has neither failed nor unreachable."""
     if ": ok=" not in text.body:
         return set()
@@ -57,13 +57,13 @@ def settled_hosts(text: Text) -> set[str]:
 
 def _text(result: str) -> str:
     """Return the text of a result: the longest that has a cause."""
-    texts = [plain(match[2]) for match in _TEXTS.finditer(result)]
+    texts = [unescape_json(match[2]) for match in _TEXTS.finditer(result)]
     texts += [match[1] for match in _YAML.finditer(result)]
     texts.sort(key=len, reverse=True)
     texts.sort(key=lambda text: not _has_cause(text))
-    return " ".join((texts[0] if texts else plain(result)).split())
+    return " ".join((texts[0] if texts else unescape_json(result)).split())
 
 
 def _has_cause(text: str) -> bool:
-    about = subject(text)
+    about = find_subject(text)
     return about is not None and about.row.rank == "cause" and not about.row.weak

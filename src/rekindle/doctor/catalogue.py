@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from rekindle.records import Confidence, Layer, decodable, decode
+from rekindle.records import Confidence, Layer, allow_decoding, decode_json
 
 Rank = Literal["cause", "symptom", "guess", "echo"]
 """A symptom is an echo if a cause is found, and otherwise the root; a guess counts only if neither is found;
@@ -68,7 +68,7 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tru
         return _UNKNOWN.sub("", self.cause.format(**filled))
 
 
-def apply(wanted: Mapping[str, str], installed: Mapping[str, str]) -> bool | None:
+def match_releases(wanted: Mapping[str, str], installed: Mapping[str, str]) -> bool | None:
     """Return whether the ``installed`` releases fit the ``wanted`` ones; None if a package's is unknown."""
     known = [_fits(installed[name], releases) for name, releases in wanted.items() if name in installed]
     if not all(known):
@@ -84,12 +84,12 @@ def _fits(version: str, releases: str) -> bool:
     return SpecifierSet(releases).contains(Version(version).base_version)
 
 
-_ALL = decodable(tuple[Entry, ...])
+_ALL = allow_decoding(tuple[Entry, ...])
 
 
 @cache
-def catalogue() -> tuple[Entry, ...]:
+def load_catalogue() -> tuple[Entry, ...]:
     """Return all entries; of two that match in one place the first counts."""
     folder = files(__package__).joinpath("catalogue")
     layers = sorted(folder.iterdir(), key=lambda file: file.name)
-    return tuple(entry for layer in layers for entry in decode(layer.read_bytes(), _ALL))
+    return tuple(entry for layer in layers for entry in decode_json(layer.read_bytes(), _ALL))

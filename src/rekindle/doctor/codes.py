@@ -8,12 +8,12 @@ from importlib.resources import files
 import msgspec
 from msgspec.structs import replace
 
-from rekindle.records import Layer, decodable, decode
+from rekindle.records import Layer, allow_decoding, decode_json
 
 from .catalogue import Rank
 
 
-class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Meaning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a code means, or messages of one subject, as ``subjects.json`` has them."""
 
     layer: Layer
@@ -36,26 +36,26 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str
     pattern: str
     """Regular expression over a message; the first of its groups that is not empty is the code."""
-    rows: dict[str, Row]
+    rows: dict[str, Meaning]
     """By code; the file has codes that mean the same in one row, with spaces between them."""
 
 
-_ALL = decodable(tuple[Table, ...])
+_ALL = allow_decoding(tuple[Table, ...])
 
 
 @cache
-def tables() -> tuple[Table, ...]:
+def load_tables() -> tuple[Table, ...]:
     """Return all tables, with a row for each code."""
-    found = decode(files(__package__).joinpath("codes.json").read_bytes(), _ALL)
+    found = decode_json(files(__package__).joinpath("codes.json").read_bytes(), _ALL)
     return tuple(
         replace(table, rows={code: row for codes, row in table.rows.items() for code in codes.split()})
         for table in found
     )
 
 
-def code(message: str) -> tuple[Row, int] | None:
+def find_code(message: str) -> tuple[Meaning, int] | None:
     """Return the first code in ``message`` that a table knows, and where it stands."""
-    for table in tables():
+    for table in load_tables():
         for match in re.finditer(table.pattern, message):
             number = next(filter(None, match.groups()), "")
             if number in table.rows:

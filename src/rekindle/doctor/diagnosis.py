@@ -11,21 +11,21 @@ from msgspec.structs import replace
 
 from rekindle.host import folders
 from rekindle.host.files import MOST
-from rekindle.records import Diagnosis, Ended, Finding, RecordError, RunSpec
+from rekindle.records import Diagnosis, Finding, RecordError, RunEnd, RunSpec
 from rekindle.records.base import read_valid
 from rekindle.records.events import AnyEvent, ExceptionEvent
-from rekindle.records.evidence import Line, read_lines
+from rekindle.records.evidence import EvidenceLine, read_lines
 
 from . import exceptions, roles, texts
 from .catalogue import Rank
-from .excerpts import excerpt
+from .excerpts import take_excerpt
 from .gpu_memory import name_holder
-from .imports import explained
-from .reports import reports
-from .scan import Found, known, one_line
-from .streams import by_rank
+from .imports import explain_import
+from .reports import find_reports
+from .scan import Match, cut_line, find_known
+from .streams import split_ranks
 from .texts import Text
-from .timeline import timeline
+from .timeline import make_timeline
 
 _MOST = 1_000
 
@@ -41,7 +41,7 @@ def diagnose_run(run_dir: Path, spec: RunSpec | None = None, failed: bool | None
         failed: whether the run is known to have failed; None: by its record of its end.
     """
     spec = spec or read_valid(run_dir / folders.SPEC, RunSpec)
-    ended = read_valid(run_dir / folders.ENDED, Ended)
+    ended = read_valid(run_dir / folders.ENDED, RunEnd)
     if failed is None and ended and (ended.reason == "limit" or ended.exit_status not in (0, None)):
         failed = True
     logs = list(_logs(run_dir, ended))
@@ -81,18 +81,20 @@ def read_logs(paths: Iterable[Path]) -> Iterator[Text]:
 
 
 def _diagnosis(
-    logs: list[Text], raised: list[Found], installed: Mapping[str, str], failed: bool | None
+    logs: list[Text], raised: list[Match], installed: Mapping[str, str], failed: bool | None
 ) -> Diagnosis:
     """Return the cause: the first that is raised or known in the process that began; else none."""
-    parts = [part for log in logs for part in by_rank(excerpt(log))]
+    parts = [part for log in logs for part in split_ranks(take_excerpt(log))]
     by_text = [
-        (part, [roles.with_last_words(one, part) for one in reports(part, installed, failed)])
+        (part, [roles.add_last_words(one, part) for one in find_reports(part, installed, failed)])
         for part in parts
     ]
-    found = list(roles.echoes([*(one for _, of_text in by_text for one in of_text), *roles.silent(logs)]))
-    found[:0] = [*raised, *filter(None, [roles.ended_scripts(logs), roles.overwritten(logs)])]
+    found = list(
+        roles.find_echoes([*(one for _, of_text in by_text for one in of_text), *roles.find_silent(logs)])
+    )
+    found[:0] = [*raised, *filter(None, [roles.find_ended_scripts(logs), roles.find_overwritten(logs)])]
     standing = sorted((one for one in found if not one.settled), key=lambda one: one.order)
-    ordered: dict[tuple[str, int | None], Found] = {}
+    ordered: dict[tuple[str, int | None], Match] = {}
     for one in standing:
         if one.finding.layer:
             ordered.setdefault((one.finding.name, None), one)
@@ -101,14 +103,14 @@ def _diagnosis(
     if kept and kept[0].rank in ("cause", "symptom"):
         kept = [one for one in kept if one.rank != "guess"]
     findings = [
-        replace(explained(one.finding, installed), echo=one.rank == "echo" or one.rank != kept[0].rank)
+        replace(explain_import(one.finding, installed), echo=one.rank == "echo" or one.rank != kept[0].rank)
         for one in kept
     ]
     cause = findings[0] if findings and not findings[0].echo else None
     return Diagnosis(
         cause=cause,
         others=tuple(findings[1:] if cause else findings),
-        timeline=timeline(by_text),
+        timeline=make_timeline(by_text),
         went_on=bool(found) and not standing,
     )
 
@@ -120,31 +122,35 @@ def _name_node(finding: Finding, nodes: tuple[str, ...]) -> Finding:
     return finding
 
 
-def _exceptions(lines: Iterable[Line[AnyEvent]], installed: Mapping[str, str]) -> Iterator[Found]:
+def _exceptions(lines: Iterable[EvidenceLine[AnyEvent]], installed: Mapping[str, str]) -> Iterator[Match]:
     """Yield the exceptions that trainers wrote down, the first one first."""
     raised_events = [(line.event, line) for line in lines if isinstance(line.event, ExceptionEvent)]
     for place, (event, line) in enumerate(sorted(raised_events, key=lambda pair: pair[0].time)[:_MOST]):
-        exception = one_line(f"{event.kind}: {event.message}")
-        entry = known(f"{event.kind}: {event.message}", installed)
+        exception = cut_line(f"{event.kind}: {event.message}")
+        entry = find_known(f"{event.kind}: {event.message}", installed)
         cause = f"{event.who} raised {exception} at {event.place}."
         remedy = f"Correct what raises at {event.place}."
-        of = exceptions.layer(event.kind, event.message)
+        of = exceptions.find_exception_layer(event.kind, event.message)
         unknown = Finding(name="exception", cause=cause, layer=of, remedy=remedy, confidence="certain")
         finding = entry.finding if entry else unknown
         finding = replace(finding, cause=cause, file=line.file, line=line.line)
         rank: Rank = entry.rank if entry else "cause"
-        yield Found(finding, rank, f"{place:04}", -1, place, place, place, place, sure=True)
+        yield Match(finding, rank, f"{place:04}", -1, place, place, place, place, sure=True)
 
 
-def _logs(run_dir: Path, ended: Ended | None) -> Iterator[Text]:
+def _logs(run_dir: Path, ended: RunEnd | None) -> Iterator[Text]:
     """Read the logs of a run, up to a bound, and what interrupted it; what cannot be read is left out."""
     if ended and ended.reason == "interrupted":
         with suppress(OSError):
-            yield _interrupted(texts.read(run_dir / folders.ENDED, folders.ENDED), ended.message or "")
-    for path in islice(texts.logs(run_dir), MOST):
+            yield _interrupted(texts.read_text(run_dir / folders.ENDED, folders.ENDED), ended.message or "")
+    for path in islice(texts.find_logs(run_dir), MOST):
         with suppress(OSError):
-            log = texts.read(path, path.relative_to(run_dir).as_posix())
-            yield texts.since(log, ended.started) if ended and log.file.startswith("autopsy/kernel") else log
+            log = texts.read_text(path, path.relative_to(run_dir).as_posix())
+            yield (
+                texts.cut_before(log, ended.started)
+                if ended and log.file.startswith("autopsy/kernel")
+                else log
+            )
 
 
 def _interrupted(record: Text, message: str) -> Text:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rekindle.records import Layer
 
-from .subjects import subject
+from .subjects import find_subject
 from .texts import Text
 
 _TRACEBACK = re.compile(
@@ -53,7 +53,7 @@ OF_PYTHON = re.compile(
 """Types that Python itself raises for faults of a program."""
 
 
-class Raised(NamedTuple):
+class RaisedException(NamedTuple):
     """One exception of a traceback."""
 
     kind: str
@@ -72,7 +72,7 @@ class Raised(NamedTuple):
     @property
     def full_text(self) -> str:
         """Its text, with the lines after it where the text alone is vague."""
-        about = subject(self.text) if self.more else None
+        about = find_subject(self.text) if self.more else None
         return self.text if about and not about.row.weak else f"{self.text} {self.more}".rstrip()
 
     @property
@@ -86,9 +86,9 @@ class Raised(NamedTuple):
         return self.kind.endswith(ENDINGS) or bool(_RAISED_AGAIN.match(self.message))
 
 
-def chains(text: Text) -> Iterator[tuple[Raised, ...]]:
+def find_chains(text: Text) -> Iterator[tuple[RaisedException, ...]]:
     """Return the chains of exceptions in ``text``, each from the first that was raised to the last."""
-    chain: list[Raised] = []
+    chain: list[RaisedException] = []
     for match in _tracebacks(text.body):
         between = text.body[chain[-1].end : match.start()] if chain else ""
         if chain and not (len(between) < _GAP and _LINK.match(between)):
@@ -110,7 +110,7 @@ def _tracebacks(body: str) -> Iterator[re.Match[str]]:
             yield match
 
 
-def _raised(text: Text, match: re.Match[str]) -> Raised:
+def _raised(text: Text, match: re.Match[str]) -> RaisedException:
     frames = list(_FRAME.finditer(match["frames"]))
     own = [frame for frame in frames if not any(part in frame["file"] for part in _INSTALLED)]
     last = next(reversed(own or frames), None)
@@ -128,7 +128,9 @@ def _raised(text: Text, match: re.Match[str]) -> Raised:
     if details := _DETAILS.match(match.string, match.end()):
         message = f"{details[1]}: {details[2]}"
     further = " ".join(_further(text, text.line(match.end())))
-    return Raised(match["kind"], message, place, packages, match.start(), match.start("kind"), end, further)
+    return RaisedException(
+        match["kind"], message, place, packages, match.start(), match.start("kind"), end, further
+    )
 
 
 def _further(text: Text, last: int) -> Iterator[str]:
@@ -151,10 +153,10 @@ def _package(file: str) -> str:
     return inside[-1].partition("/")[0].removesuffix(".py") if len(inside) > 1 else ""
 
 
-def layer(kind: str, message: str, packages: tuple[str, ...] = ()) -> Layer:
+def find_exception_layer(kind: str, message: str, packages: tuple[str, ...] = ()) -> Layer:
     """Return the layer of an exception by its message's subject, its type and who raised it."""
     name = kind.rpartition(".")[2]
-    about = subject(f"{name}: {message}")
+    about = find_subject(f"{name}: {message}")
     if about and about.row.rank == "cause" and not about.row.weak:
         return about.row.layer
     if OF_PYTHON.fullmatch(name):

@@ -9,9 +9,9 @@ from itertools import islice
 
 import msgspec
 
-from rekindle.records import decodable, decode
+from rekindle.records import allow_decoding, decode_json
 
-from .shapes import finder
+from .shapes import make_finder
 from .texts import Text
 
 _SMALL = 1 << 18
@@ -33,23 +33,23 @@ class Needles(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     any: tuple[str, ...]
 
 
-_ALL = decodable(dict[str, Needles])
+_ALL = allow_decoding(dict[str, Needles])
 
 
 @cache
-def needles() -> dict[str, Needles]:
+def load_needles() -> dict[str, Needles]:
     """Return the needles of each kind of line."""
-    return decode(files(__package__).joinpath("needles.json").read_bytes(), _ALL)
+    return decode_json(files(__package__).joinpath("needles.json").read_bytes(), _ALL)
 
 
-def excerpt(text: Text) -> Text:
+def take_excerpt(text: Text) -> Text:
     """Return a text; of a large one the lines that may matter, those around them, and both ends."""
     if len(text.raw) <= _SMALL:
         return text
     lines = text.raw.split("\n")
     looked_at = _distinct(text.raw)
     kept = {*range(_ENDS), *range(len(lines) - _ENDS, len(lines))}
-    for kind in needles().values():
+    for kind in load_needles().values():
         for at in _ends(looked_at, lines, kind):
             kept.update(range(at - kind.before, at + kind.after + 1))
     shown: list[str] = []
@@ -89,7 +89,7 @@ def _first(lines: Iterable[tuple[int, bytes]], kinds: set[bytes]) -> Iterator[in
 
 def _ends(looked_at: list[int], lines: list[str], kind: Needles) -> set[int]:
     """Return which lines are of a kind; of very many those of both ends."""
-    matters = finder(kind.any)
+    matters = make_finder(kind.any)
 
     def first(looked_at: Iterable[int]) -> list[int]:
         return [*islice((at for at in looked_at if matters.search(lines[at].lower())), kind.most)]

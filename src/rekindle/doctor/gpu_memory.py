@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from rekindle.flare.processes import client_in
+from rekindle.flare.processes import find_client
 from rekindle.records import Finding, RunSpec
 from rekindle.records.events import AnyEvent, DeviceEvent, ExceptionEvent, SampleEvent
 from rekindle.records.evidence import read_lines
@@ -110,7 +110,7 @@ def _names(spec: RunSpec | None, tables: list[str], events: Iterable[AnyEvent]) 
 
 
 def _role(command: str) -> str:
-    site = client_in(command)
+    site = find_client(command)
     if site:
         return f"NVFlare's client of {site}"
     return "job.py, which runs NVFlare's server" if "job.py" in command else "of the run"

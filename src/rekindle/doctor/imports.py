@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from rekindle.flare.moved import span
+from rekindle.flare.moves import find_span
 from rekindle.records import Finding, Layer
 
 _MODULE = re.compile(
@@ -63,7 +63,7 @@ _REMEDIES: dict[str, tuple[Layer, str]] = {
 }
 
 
-def explained(finding: Finding, installed: Mapping[str, str]) -> Finding:
+def explain_import(finding: Finding, installed: Mapping[str, str]) -> Finding:
     """Return ``finding``; that of a failed import or call with the layer and the remedy of what is missing.
 
     Args:
@@ -88,7 +88,7 @@ def _in_another_release(cause: str) -> tuple[str, dict[str, str]] | None:
     else:
         module = _MODULE.search(cause)
         name, argument = (module["name"] if module else ""), ""
-    found = span(name, argument) if argument or name.startswith("nvflare.") else None
+    found = find_span(name, argument) if argument or name.startswith("nvflare.") else None
     if found is None:
         return None
     kind = "brought" if not found.until else "taken" if not found.now else "renamed" if argument else "moved"

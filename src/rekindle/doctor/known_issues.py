@@ -6,9 +6,9 @@ from importlib.resources import files
 
 import msgspec
 
-from rekindle.records import Finding, RunSpec, decodable, decode
+from rekindle.records import Finding, RunSpec, allow_decoding, decode_json
 
-from .catalogue import apply
+from .catalogue import match_releases
 
 
 class KnownIssue(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -29,7 +29,7 @@ class KnownIssue(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_field
         return (
             self.job in (None, spec.job.name, spec.job.code)
             and all(spec.job.arguments.get(name) in values for name, values in self.arguments.items())
-            and apply(self.versions, spec.versions) is True
+            and match_releases(self.versions, spec.versions) is True
         )
 
     def explains(self, findings: tuple[Finding, ...]) -> bool:
@@ -41,15 +41,15 @@ class KnownIssue(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_field
         return started[:10] >= self.expires
 
 
-_ALL = decodable(tuple[KnownIssue, ...])
+_ALL = allow_decoding(tuple[KnownIssue, ...])
 
 
 @cache
-def known_issues() -> tuple[KnownIssue, ...]:
+def load_known_issues() -> tuple[KnownIssue, ...]:
     """Return all of them."""
-    return decode(files(__package__).joinpath("known_issues.json").read_bytes(), _ALL)
+    return decode_json(files(__package__).joinpath("known_issues.json").read_bytes(), _ALL)
 
 
-def known_issue(spec: RunSpec) -> KnownIssue | None:
+def find_known_issue(spec: RunSpec) -> KnownIssue | None:
     """Return the known issue that affects a run of ``spec``, if any."""
-    return next((issue for issue in known_issues() if issue.concerns(spec)), None)
+    return next((issue for issue in load_known_issues() if issue.concerns(spec)), None)

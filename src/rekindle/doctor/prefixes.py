@@ -6,11 +6,11 @@ from collections import Counter
 from contextlib import suppress
 from typing import Any
 
-from rekindle.records import RecordError, decodable, decode
+from rekindle.records import RecordError, allow_decoding, decode_json
 
-from .shapes import shapes
+from .shapes import load_shapes
 
-_SHAPES = tuple(re.compile(f"^(?:{shape})", re.MULTILINE) for shape in shapes("prefix"))
+_SHAPES = tuple(re.compile(f"^(?:{shape})", re.MULTILINE) for shape in load_shapes("prefix"))
 _NESTED = 4
 _SEEN = 1 << 16
 """Characters of a text, at its end, by which its prefix is known."""
@@ -21,7 +21,7 @@ _NAME = re.compile(r".*[\d\]:>|-]")
 _LEVEL = re.compile(r"(?i)err|warn|fatal|crit|info|debug|fail|note|epoch|step|round|iter")
 _OWN = re.compile(r"Attaching to |\S{1,64} exited with code \d|time=\"")
 """Lines of the collector's own."""
-_RECORD = decodable(dict[str, Any])
+_RECORD = allow_decoding(dict[str, Any])
 _KEYS = (
     ("log", "message", "msg", "event"),
     ("level", "severity", "levelname", "lvl"),
@@ -32,7 +32,7 @@ _KEYS = (
 _HOST = re.compile(r"([\w.-]{1,64}): ")
 
 
-def without_prefix(text: str) -> str:
+def strip_prefixes(text: str) -> str:
     """Return ``text`` without the prefixes that nearly all of its lines share, in the same lines."""
     named = False
     for _ in range(_NESTED):
@@ -46,7 +46,7 @@ def without_prefix(text: str) -> str:
     return text
 
 
-def hosts(lines: list[str]) -> list[str]:
+def split_hosts(lines: list[str]) -> list[str]:
     """Return the host that each line begins with, where all do and their names are alike; else nothing."""
     matches = [_HOST.match(line) for line in lines]
     names = list(dict.fromkeys(match[1] for match in matches if match))
@@ -75,7 +75,7 @@ def _word(lines: list[str], named: bool) -> str:
     return word if _NAME.fullmatch(word) or (named and word.islower()) else ""
 
 
-def from_json(text: str) -> list[tuple[int, str]]:
+def read_json_lines(text: str) -> list[tuple[int, str]]:
     """Return the lines of a log that has a record of JSON in each line, each with the record's place.
 
     A line has what was logged, behind its level. Of another log it is nothing.
@@ -90,7 +90,7 @@ def from_json(text: str) -> list[tuple[int, str]]:
 def _logged(line: str) -> str | None:
     """Return what a record of JSON says; None of what is none."""
     with suppress(RecordError):
-        record = decode(line, _RECORD)
+        record = decode_json(line, _RECORD)
         message, level, error, raised = (
             next((record[key] for key in keys if isinstance(record.get(key), str)), "") for keys in _KEYS
         )

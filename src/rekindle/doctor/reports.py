@@ -5,24 +5,24 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from rekindle.flare.log import WENT_ON, logged
+from rekindle.flare.log import WENT_ON, is_nvflare_log
 from rekindle.records import Finding, Layer
 
 from . import exceptions
-from .ansible_results import failed_task, plain, rest, settled_hosts
+from .ansible_results import find_failed_task, find_settled_hosts, read_rest, unescape_json
 from .catalogue import Rank
-from .excerpts import needles
-from .scan import SHORT, Found, around, found_in, known, one_line, search
-from .shapes import finder, shape
-from .streams import TRAINER, stream
-from .subjects import Subject, subject
+from .excerpts import load_needles
+from .scan import SHORT, Match, cut_line, find_known, make_find, quote_place, search_catalogue
+from .shapes import load_shape, make_finder
+from .streams import TRAINER, find_stream
+from .subjects import Subject, find_subject
 from .texts import Text
 
-_MATTERS = finder(word for kind in needles().values() for word in kind.any)
+_MATTERS = make_finder(word for kind in load_needles().values() for word in kind.any)
 """A line that may matter has one of these, in lower case."""
 _CUT, _QUOTED, _NEAR, _BEFORE = 4000, 200, 3, 200
 _LEVEL, _INFORMS, _BENIGN, _PROGRESS, _LASTS, _FAILS, _CONTEXT = map(
-    shape, ("level", "informs", "benign", "progress", "lasts", "fails", "context")
+    load_shape, ("level", "informs", "benign", "progress", "lasts", "fails", "context")
 )
 _GOES_ON = re.compile(
     r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|status = |details = |hint: (?=An index URL)|\[?msg\]?:)\s*"
@@ -46,7 +46,7 @@ _BAR = re.compile(r".{0,200}?\b\d{1,12}/\d{1,12}(?= \[)")
 """How far a progress bar is: at a crash it is often shown once more."""
 
 
-class Line(NamedTuple):
+class ReportLine(NamedTuple):
     """One line of a text that may report an error, or that the work goes on."""
 
     number: int
@@ -64,7 +64,7 @@ class Line(NamedTuple):
     progress: bool
 
 
-def reports(text: Text, installed: Mapping[str, str], failed: bool | None) -> list[Found]:
+def find_reports(text: Text, installed: Mapping[str, str], failed: bool | None) -> list[Match]:
     """Return what a text reports, in order.
 
     Args:
@@ -73,14 +73,14 @@ def reports(text: Text, installed: Mapping[str, str], failed: bool | None) -> li
         failed: whether its run is known to have failed, or (False) to have ended well; None: what the text
             itself went on from is settled.
     """
-    chains = list(exceptions.chains(text))
-    found = [*search(text, installed), *_exceptions(text, chains)]
+    chains = list(exceptions.find_chains(text))
+    found = [*search_catalogue(text, installed), *_exceptions(text, chains)]
     inside = {line for one in found if not one.generic for line in range(one.first, one.through + 1)}
     for chain in chains:
         inside.update(range(text.line(chain[0].start), text.line(chain[-1].end) + 1))
     raised = {text.content(one.at).strip() for one in found if one.finding.name == "exception"}
     seen = list(_lines(text))
-    settled = settled_hosts(text)
+    settled = find_settled_hosts(text)
     for index, line in enumerate(seen):
         if line.number not in inside and not any(one in line.text for one in raised):
             found += _single(text, line, settled, seen[index + 1 : index + 2])
@@ -92,7 +92,7 @@ def reports(text: Text, installed: Mapping[str, str], failed: bool | None) -> li
     return sorted(found, key=lambda one: one.first)
 
 
-def _without_followers(text: Text, found: list[Found]) -> Iterator[Found]:
+def _without_followers(text: Text, found: list[Match]) -> Iterator[Match]:
     """Yield what was found; that processes were killed after all were asked to end is an echo."""
     asked = next((text.line(match.start()) for match in _ASKED.finditer(text.body)), None)
     for one in found:
@@ -100,7 +100,7 @@ def _without_followers(text: Text, found: list[Found]) -> Iterator[Found]:
         yield one._replace(rank="echo") if killed else one
 
 
-def _settled(text: Text, found: list[Found], seen: list[Line]) -> list[Found]:
+def _settled(text: Text, found: list[Match], seen: list[ReportLine]) -> list[Match]:
     """Return what was found, each with whether the text went on from it.
 
     Where a text ends with an error that is only an echo, it went on from nothing.
@@ -108,12 +108,12 @@ def _settled(text: Text, found: list[Found], seen: list[Line]) -> list[Found]:
     last: dict[str, int] = {}
     for line in seen:
         if line.progress:
-            last[stream(line.raw)] = line.number
+            last[find_stream(line.raw)] = line.number
     whole = max(last.values(), default=0)
 
-    def went_on(one: Found) -> bool:
+    def went_on(one: Match) -> bool:
         raw = text.raw_line(one.first)
-        by = stream(raw)
+        by = find_stream(raw)
         return one.last < (last.get(by, 0) if by else whole) and not (one.sure and _LASTS.search(raw))
 
     if all(one.rank == "guess" and not one.sure for one in found):
@@ -125,7 +125,7 @@ def _settled(text: Text, found: list[Found], seen: list[Line]) -> list[Found]:
     return [one._replace(settled=one not in standing) for one in found]
 
 
-def _exceptions(text: Text, chains: list[tuple[exceptions.Raised, ...]]) -> Iterator[Found]:
+def _exceptions(text: Text, chains: list[tuple[exceptions.RaisedException, ...]]) -> Iterator[Match]:
     """Yield the exceptions that no entry of the catalogue covers, each chain once."""
     for chain in chains:
         if "Exception ignored in" in text.body[max(0, chain[0].start - _BEFORE) : chain[0].start]:
@@ -134,12 +134,12 @@ def _exceptions(text: Text, chains: list[tuple[exceptions.Raised, ...]]) -> Iter
         root = next(iter(causes), None)
         if root is None or _is_known(root.text):
             continue
-        about = subject(root.full_text)
-        layer = exceptions.layer(root.kind, root.full_text.partition(": ")[2], root.packages)
+        about = find_subject(root.full_text)
+        layer = exceptions.find_exception_layer(root.kind, root.full_text.partition(": ")[2], root.packages)
         ours = about if about and about.row.layer == layer and not about.row.weak else None
         last = chain[-1]
-        more = f", then {one_line(last.text, 120)}" if last is not root and not last.reports else ""
-        said = one_line(root.full_text if ours else root.text, 90 if more else _QUOTED)
+        more = f", then {cut_line(last.text, 120)}" if last is not root and not last.reports else ""
+        said = cut_line(root.full_text if ours else root.text, 90 if more else _QUOTED)
         raised = f"{said} at {root.place}{more}"
         finding = Finding(
             name="exception",
@@ -152,26 +152,26 @@ def _exceptions(text: Text, chains: list[tuple[exceptions.Raised, ...]]) -> Iter
         )
         rank: Rank = "symptom" if about and about.row.rank in ("symptom", "echo") else "cause"
         end = text.line(last.end)
-        found = found_in(text, text.line(root.at), rank, finding)
+        found = make_find(text, text.line(root.at), rank, finding)
         yield found._replace(first=text.line(chain[0].start), through=end, last=end)
 
 
 def _is_known(exception: str) -> bool:
     """Whether an entry of the catalogue covers all of an exception, or that it only follows from others."""
-    entry = known(exception, {})
+    entry = find_known(exception, {})
     return entry is not None and (entry.rank == "echo" or (entry.rank == "cause" and not entry.generic))
 
 
-def _single(text: Text, line: Line, settled: set[str], following: list[Line]) -> Iterator[Found]:
+def _single(text: Text, line: ReportLine, settled: set[str], following: list[ReportLine]) -> Iterator[Match]:
     """Yield what a line reports: an error by its mark, or by words of a failure that are known."""
-    message = plain(_CONTEXT.sub("", _LEAD.sub("", line.text))).strip()
-    ansible = failed_task(line.text)
+    message = unescape_json(_CONTEXT.sub("", _LEAD.sub("", line.text))).strip()
+    ansible = find_failed_task(line.text)
     if ansible:
         host, result = ansible
         if host in settled or any("...ignoring" in after.text for after in following):
             return
         message = f"Ansible on {host}: {result}"
-    about = subject(message)
+    about = find_subject(message)
     strong = about is not None and not about.row.weak
     level = line.level or bool(ansible)
     layer, rank = _kind(line, about)
@@ -189,33 +189,33 @@ def _single(text: Text, line: Line, settled: set[str], following: list[Line]) ->
     meaning = f"{about.row.meaning}: " if about and about.row.meaning and not raised else ""
     finding = Finding(
         name="exception" if raised else f"{layer.lower()}_error" if layer else "unknown_error",
-        cause=meaning + around(message, focus, SHORT - len(meaning)),
+        cause=meaning + quote_place(message, focus, SHORT - len(meaning)),
         layer=layer,
         remedy=_RAISES if raised else about.row.remedy if about and layer else _READ,
         confidence="likely" if rank == "cause" and (strong or raised) else "possible",
     )
-    yield found_in(text, line.number, rank, finding)._replace(through=line.through, weak=not strong)
+    yield make_find(text, line.number, rank, finding)._replace(through=line.through, weak=not strong)
 
 
-def _kind(line: Line, about: Subject | None) -> tuple[Layer | None, Rank]:
+def _kind(line: ReportLine, about: Subject | None) -> tuple[Layer | None, Rank]:
     """Return layer and rank of a message by its subject, or by the exception that it quotes."""
     raised = _RAISED.search(line.text)
     if raised and not (about and not about.row.weak):
-        return exceptions.layer(raised[1], line.text[raised.end() :]), "cause"
+        return exceptions.find_exception_layer(raised[1], line.text[raised.end() :]), "cause"
     if about is None:
         return None, "symptom"
     return about.row.layer, about.row.rank
 
 
-def _lines(text: Text) -> Iterator[Line]:
+def _lines(text: Text) -> Iterator[ReportLine]:
     """Yield the lines of ``text`` that may matter, in order.
 
     What only goes on with a message is joined to it; a bar that was shown before is no progress.
     """
-    last: Line | None = None
+    last: ReportLine | None = None
     through = 0
     bars: set[str] = set()
-    of_nvflare = logged(text.raw)
+    of_nvflare = is_nvflare_log(text.raw)
     for number, (content, raw) in enumerate(zip(text.lines, text.raw_lines, strict=True), 1):
         matters = _MATTERS.search(raw[:_CUT].lower()) and content.strip()
         if not matters or (last and number <= last.through):
@@ -237,20 +237,20 @@ def _lines(text: Text) -> Iterator[Line]:
         yield last
 
 
-def _line(text: Text, number: int, of_nvflare: bool) -> Line:
+def _line(text: Text, number: int, of_nvflare: bool) -> ReportLine:
     content = text.content(number)[:_CUT]
     message = content.strip()
-    more = rest(text.body, text.start(number), text.start(number) + len(text.content(number)))
+    more = read_rest(text.body, text.start(number), text.start(number) + len(text.content(number)))
     if more:
         message += more
     elif message.endswith(":"):
         message = f"{message} {_next(text, number)}"
     raw = text.raw_line(number)[:_CUT]
-    trainers = stream(raw) == TRAINER
+    trainers = find_stream(raw) == TRAINER
     printed = (raw if raw.endswith(content) and not trainers else content).strip()
     level = bool(_LEVEL.search(printed) or _LEVEL.search(message))
     progress = WENT_ON if of_nvflare and not trainers else _PROGRESS
-    return Line(
+    return ReportLine(
         number=number,
         text=message,
         raw=raw,

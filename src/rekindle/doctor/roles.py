@@ -8,15 +8,15 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from rekindle.flare.log import ENDED, GIVEN, RETURNED
-from rekindle.flare.processes import client_in
+from rekindle.flare.processes import find_client
 from rekindle.flare.workspace import LOG, SERVER
 from rekindle.host import folders
 from rekindle.records import Finding
-from rekindle.records.stacks import stacks_in
+from rekindle.records.stacks import find_stacks
 
-from .scan import Found, found_in, one_line
-from .streams import TRAINER, stream
-from .texts import Text, seconds
+from .scan import Match, cut_line, make_find
+from .streams import TRAINER, find_stream
+from .texts import Text, count_seconds
 
 _OF_LAUNCHER = re.compile(r"_\w{1,60}: |start task run\(\)")
 """What NVFlare itself logs under a trainer's logger."""
@@ -31,13 +31,13 @@ _DIED = (
 _OWES = "See whether its trainer still runs (ps, py-spy dump): it may hang, or have ended without a result."
 
 
-def member(text: Text) -> str:
+def find_role(text: Text) -> str:
     """Return whose log of NVFlare's a text is: the server, a site; nothing of another file."""
     path = Path(text.file)
     return path.parent.name if path.name == LOG else ""
 
 
-def echoes(found: Iterable[Found]) -> Iterator[Found]:
+def find_echoes(found: Iterable[Match]) -> Iterator[Match]:
     """Yield what was found in one workspace; what the server reports after a site did is an echo.
 
     What the catalogue knows of the server is one only of what says more.
@@ -52,9 +52,9 @@ def echoes(found: Iterable[Found]) -> Iterator[Found]:
         yield one._replace(rank="echo") if follows else one
 
 
-def silent(logs: list[Text]) -> Iterator[Found]:
+def find_silent(logs: list[Text]) -> Iterator[Match]:
     """Find the sites whose logs stop in a task: with the server's end, they died; else they owe a result."""
-    logs_of = {member(log): log for log in logs if member(log)}
+    logs_of = {find_role(log): log for log in logs if find_role(log)}
     server = logs_of.pop(SERVER, None)
     if server is None:
         return
@@ -67,7 +67,7 @@ def silent(logs: list[Text]) -> Iterator[Found]:
             continue
         task, said = given[-1][1], _last_words(log, len(log.raw))
         line = log.raw.rstrip().count("\n") + 1
-        after = f"{seconds(log.ends, server.ends) or 0:.0f} s before the server's"
+        after = f"{count_seconds(log.ends, server.ends) or 0:.0f} s before the server's"
         died = f"{site}'s log stops in its task {task}, {after}: its process died.{said}"
         owes = f"{site} was given its task {task} and has not returned it.{said}"
         finding = Finding(
@@ -77,12 +77,12 @@ def silent(logs: list[Text]) -> Iterator[Found]:
             remedy=_DIED if over else _OWES,
             confidence="likely" if over else "possible",
         )
-        yield found_in(log, line, "symptom" if over else "guess", finding)._replace(sure=True)
+        yield make_find(log, line, "symptom" if over else "guess", finding)._replace(sure=True)
 
 
-def with_last_words(one: Found, log: Text) -> Found:
+def add_last_words(one: Match, log: Text) -> Match:
     """Return what was found; a trainer's end without a word has the last that it printed."""
-    if one.rank != "guess" or not member(log):
+    if one.rank != "guess" or not find_role(log):
         return one
     said = _last_words(log, sum(len(line) + 1 for line in log.raw.split("\n")[: one.first]))
     return one._replace(finding=replace(one.finding, cause=f"{one.finding.cause}{said}"))
@@ -91,18 +91,18 @@ def with_last_words(one: Found, log: Text) -> Found:
 def _last_words(log: Text, end: int) -> str:
     """Return a sentence with the last line of a site's trainer before a place in its log."""
     lines = log.raw[:end].rstrip("\n").split("\n")
-    printed = (line.split(" - ", 3)[-1].strip() for line in reversed(lines) if stream(line) == TRAINER)
+    printed = (line.split(" - ", 3)[-1].strip() for line in reversed(lines) if find_stream(line) == TRAINER)
     said = next((one for one in printed if one and not _OF_LAUNCHER.match(one)), "")
-    return f" The last that its trainer printed: {one_line(said, _SAID)}" if said else ""
+    return f" The last that its trainer printed: {cut_line(said, _SAID)}" if said else ""
 
 
-def ended_scripts(logs: list[Text]) -> Found | None:
+def find_ended_scripts(logs: list[Text]) -> Match | None:
     """Find a client that waits for a result and has no thread that runs the script."""
     for log in logs:
         waiting = _waiting(log.body) if _WAITS in log.body else {}
         if not waiting:
             continue
-        sites = list(dict.fromkeys(client_in(block) or "a site" for block in waiting.values()))[:_NAMED]
+        sites = list(dict.fromkeys(find_client(block) or "a site" for block in waiting.values()))[:_NAMED]
         finding = Finding(
             name="script_ended_in_client",
             cause=f"The training script of {', '.join(sites)} ended before it sent the result of its task, "
@@ -112,16 +112,16 @@ def ended_scripts(logs: list[Text]) -> Found | None:
             "returned early, called sys.exit, or raised what it printed to job.log alone.",
             confidence="certain",
         )
-        return found_in(log, log.line(next(iter(waiting))), "symptom", finding)._replace(sure=True)
+        return make_find(log, log.line(next(iter(waiting))), "symptom", finding)._replace(sure=True)
     return None
 
 
 def _waiting(text: str) -> dict[int, str]:
-    parts = {stacks.start: stacks.text for stacks in stacks_in(text)}
+    parts = {stacks.start: stacks.text for stacks in find_stacks(text)}
     return {start: part for start, part in parts.items() if _WAITS in part and _RUNS not in part}
 
 
-def overwritten(logs: list[Text]) -> Found | None:
+def find_overwritten(logs: list[Text]) -> Match | None:
     """Find a server's log that began after NVFlare's console: it is another run's."""
     console = next((log for log in logs if log.file == folders.JOB_LOG), None)
     server = next((log for log in logs if log.file.endswith(f"/{SERVER}/{LOG}")), None)
@@ -137,4 +137,4 @@ def overwritten(logs: list[Text]) -> Found | None:
         remedy="Give each run a workspace or a name of its own.",
         confidence="likely",
     )
-    return found_in(server, 1, "cause", finding)._replace(time="", sure=True)
+    return make_find(server, 1, "cause", finding)._replace(time="", sure=True)

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from rekindle.records import Confidence, Finding
 
-from .catalogue import Entry, Rank, apply, catalogue
-from .shapes import shape
+from .catalogue import Entry, Rank, load_catalogue, match_releases
+from .shapes import load_shape
 from .texts import Text
 
 _RANKS: tuple[Rank, ...] = ("cause", "symptom", "guess", "echo")
@@ -20,11 +20,11 @@ _LONGEST, _ROOM = 500, 30
 SHORT = 160
 """Characters of a cause that quotes a line."""
 
-_THINGS = tuple(map(shape, ("device", "address", "port", "path")))
+_THINGS = tuple(map(load_shape, ("device", "address", "port", "path")))
 """What a message may name: a device, an address, a port of a host, a path."""
 
 
-class Found(NamedTuple):
+class Match(NamedTuple):
     """A finding, and where in its text it stands."""
 
     finding: Finding
@@ -62,17 +62,17 @@ class Found(NamedTuple):
         )
 
 
-def found_in(text: Text, at: int, rank: Rank, finding: Finding) -> Found:
+def make_find(text: Text, at: int, rank: Rank, finding: Finding) -> Match:
     """Return what a line of a text shows, which it is about alone."""
     finding = replace(finding, file=text.file, line=text.place(at))
-    return Found(finding, rank, text.time(at), text.nearness, at, at, at, at)
+    return Match(finding, rank, text.time(at), text.nearness, at, at, at, at)
 
 
-def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
+def search_catalogue(text: Text, installed: Mapping[str, str]) -> list[Match]:
     """Return the first place of each entry in ``text``; ``installed`` are versions by package."""
-    by_place: dict[tuple[int, Rank], Found] = {}
-    for entry in catalogue():
-        applies = apply(entry.versions, installed)
+    by_place: dict[tuple[int, Rank], Match] = {}
+    for entry in load_catalogue():
+        applies = match_releases(entry.versions, installed)
         matches = iter(()) if applies is False else entry.expression.finditer(text.body)
         match = next(matches, None)
         if match is None or entry.refuted(text.body[: match.start()]):
@@ -80,14 +80,14 @@ def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
         last = deque([match, *matches], 1)[0]
         finding = Finding(
             name=entry.name,
-            cause=one_line(_quoting(entry, match)),
+            cause=cut_line(_quoting(entry, match)),
             layer=entry.layer,
             remedy=entry.remedy,
             confirm=entry.command(match),
             confidence=entry.confidence if applies else _LESS[entry.confidence],
         )
         at = text.line(match.end() if match.group().startswith("\n") else match.start())
-        found = found_in(text, at, entry.rank, finding)._replace(
+        found = make_find(text, at, entry.rank, finding)._replace(
             through=text.line(match.end()),
             last=text.line(last.end()),
             generic=entry.generic,
@@ -105,15 +105,15 @@ def _quoting(entry: Entry, match: re.Match[str]) -> str:
         return cause
     start = match.string.rfind("\n", 0, match.start() + 1) + 1
     line = match.string[start : start + _LONGEST * 8].partition("\n")[0]
-    return f"{cause[:-1]}: {around(line, match.start() - start, room)}"
+    return f"{cause[:-1]}: {quote_place(line, match.start() - start, room)}"
 
 
-def known(text: str, installed: Mapping[str, str]) -> Found | None:
+def find_known(text: str, installed: Mapping[str, str]) -> Match | None:
     """Return the catalogue's finding in an exception's own text."""
-    return min(search(Text("", text), installed), key=lambda found: found.order, default=None)
+    return min(search_catalogue(Text("", text), installed), key=lambda found: found.order, default=None)
 
 
-def one_line(text: str, longest: int = _LONGEST) -> str:
+def cut_line(text: str, longest: int = _LONGEST) -> str:
     """Return ``text`` in one line, shortened."""
     words = " ".join(text.split()).rstrip(": ")
     return words if len(words) <= longest else f"{words[:longest]} …"
@@ -124,9 +124,9 @@ def names_thing(text: str) -> bool:
     return any(thing.search(text) for thing in _THINGS)
 
 
-def around(text: str, focus: int, longest: int) -> str:
+def quote_place(text: str, focus: int, longest: int) -> str:
     """Return as much of ``text``, in one line, around a place in it as has room, and what else it names."""
-    words = one_line(text, len(text))
+    words = cut_line(text, len(text))
     if len(words) <= longest:
         return words
     shown = _cut(words, focus, longest)
@@ -138,4 +138,4 @@ def around(text: str, focus: int, longest: int) -> str:
 def _cut(words: str, focus: int, longest: int) -> str:
     before = max(0, min(focus - longest // 3, len(words) - longest + 2)) if focus > longest * 2 // 3 else 0
     cut = f"… {words[before:].partition(' ')[2]}" if before else words
-    return cut if len(cut) <= longest else one_line(cut, longest - 2)
+    return cut if len(cut) <= longest else cut_line(cut, longest - 2)

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 import msgspec
 
-from rekindle.records import decodable, decode
+from rekindle.records import allow_decoding, decode_json
 
 
 class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -19,26 +19,26 @@ class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Regular expressions, of which one is found in such a line."""
 
 
-_ALL = decodable(dict[str, Shape])
+_ALL = allow_decoding(dict[str, Shape])
 
 
 @cache
 def _shapes() -> dict[str, Shape]:
-    return decode(files(__package__).joinpath("shapes.json").read_bytes(), _ALL)
+    return decode_json(files(__package__).joinpath("shapes.json").read_bytes(), _ALL)
 
 
-def shapes(name: str) -> tuple[str, ...]:
+def load_shapes(name: str) -> tuple[str, ...]:
     """Return the expressions of a kind of line, or of what it begins with, in their order."""
     return _shapes()[name].any
 
 
-def shape(name: str) -> re.Pattern[str]:
+def load_shape(name: str) -> re.Pattern[str]:
     """Return the expression of a kind of line."""
     wanted = _shapes()[name]
     return re.compile("|".join(wanted.any), re.IGNORECASE if wanted.ignores_case else 0)
 
 
-def finder(words: Iterable[str]) -> re.Pattern[str]:
+def make_finder(words: Iterable[str]) -> re.Pattern[str]:
     """Return an expression that finds any of the words: a tree of their letters, twice as fast as a list."""
     return re.compile(_tree(words))
 

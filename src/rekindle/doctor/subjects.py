@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from rekindle.records import Layer, decodable, decode
+from rekindle.records import Layer, allow_decoding, decode_json
 
-from .codes import Row, code
-from .shapes import shape
+from .codes import Meaning, find_code
+from .shapes import load_shape
 
 _PATH = re.compile(
     r"\['[^'\n]{0,400}'(?:, '[^'\n]{0,400}'){1,200}\]"
@@ -23,12 +23,12 @@ _PATH = re.compile(
 _TOKEN = re.compile(r"[^\W_]+")
 _PLACES: dict[str, tuple[tuple[Layer, re.Pattern[str]], ...]] = {
     "A file is missing": (
-        ("driver", shape("missing: driver")),
-        ("environment", shape("missing: environment")),
-        ("host", shape("missing: host")),
+        ("driver", load_shape("missing: driver")),
+        ("environment", load_shape("missing: environment")),
+        ("host", load_shape("missing: host")),
     ),
-    "A program is missing": (("driver", shape("missing: driver")),),
-    "A connection fails": (("host", shape("connection: host")),),
+    "A program is missing": (("driver", load_shape("missing: driver")),),
+    "A connection fails": (("host", load_shape("connection: host")),),
 }
 """Whose a fault is by the place in its message, where its words do not tell."""
 _BEGINNING = 4
@@ -39,12 +39,12 @@ _SHORT, _LONG = 5, 12
 class Subject(NamedTuple):
     """What a message is about, and where in it that stands."""
 
-    row: Row
+    row: Meaning
     start: int
     length: int
 
 
-_ALL = decodable(tuple[Row, ...])
+_ALL = allow_decoding(tuple[Meaning, ...])
 
 
 class _Words(NamedTuple):
@@ -53,13 +53,13 @@ class _Words(NamedTuple):
     order: int
     """Their place among all, the longest first: the specific before the generic."""
     parts: tuple[str, ...]
-    row: Row
+    row: Meaning
 
 
 @cache
 def _words() -> dict[str, list[_Words]]:
     """Return all words by the beginning of their first word."""
-    rows = decode(files(__package__).joinpath("subjects.json").read_bytes(), _ALL)
+    rows = decode_json(files(__package__).joinpath("subjects.json").read_bytes(), _ALL)
     pairs = sorted(((words, row) for row in rows for words in row.words), key=lambda pair: -len(pair[0]))
     by_beginning: dict[str, list[_Words]] = {}
     for order, (words, row) in enumerate(pairs):
@@ -69,7 +69,7 @@ def _words() -> dict[str, list[_Words]]:
     return by_beginning
 
 
-def subject(message: str) -> Subject | None:
+def find_subject(message: str) -> Subject | None:
     """Return what ``message`` is about by the longest words in it that are known; None if none are.
 
     Words within longer ones do not count, those of an echo only without those of a cause, and weak ones only
@@ -93,7 +93,7 @@ def subject(message: str) -> Subject | None:
         echo = next((one for one in found if one.row.rank == "echo" and one.length >= least), None)
         row = replace(first.row, rank="echo", meaning="") if echo else first.row
         first = first._replace(row=row)
-    known = code(message)
+    known = find_code(message)
     coded = Subject(*known, 0) if known else None
     if policy := next((one for one in found if one.row.decides), None):
         first = policy
@@ -103,9 +103,9 @@ def subject(message: str) -> Subject | None:
     return first and _placed(first, message)
 
 
-def layer_of(message: str) -> Layer:
+def find_layer(message: str) -> Layer:
     """Return the layer of a failure that somebody states: by a cause's words in it, else the job's."""
-    about = subject(message)
+    about = find_subject(message)
     return about.row.layer if about and about.row.rank == "cause" and not about.row.weak else "job"
 
 

@@ -17,7 +17,7 @@ from rekindle.flare.log import OF_TORCH, PREFIX
 from rekindle.flare.workspace import LOG, PARTS, SERVER
 from rekindle.host import files, folders
 
-from .prefixes import from_json, without_prefix
+from .prefixes import read_json_lines, strip_prefixes
 
 LIMIT = files.LIMIT
 """Bytes of one file that are searched, from both ends of a larger one."""
@@ -62,7 +62,7 @@ class Text:
     def body(self) -> str:
         """``raw`` without collectors' and loggers' prefixes, in the same lines."""
         prefix = _MORE if " pid=" in self.raw or ".py:" in self.raw else _PREFIX
-        return prefix.sub("\n", f"\n{without_prefix(self.raw)}")[1:]
+        return prefix.sub("\n", f"\n{strip_prefixes(self.raw)}")[1:]
 
     @cached_property
     def lines(self) -> list[str]:
@@ -127,7 +127,7 @@ class Text:
         return 0 if of_site or any(part.startswith("site") for part in path.parts) else 2
 
 
-def text(file: str, content: bytes) -> Text:
+def decode_text(file: str, content: bytes) -> Text:
     """Return the text of any bytes, without zeros, as holes in a file have.
 
     Of a line that was written over (progress bars) the last state is kept, of a very long one both ends.
@@ -139,19 +139,19 @@ def text(file: str, content: bytes) -> Text:
         decoded = _BAR.sub("\n", f"\n{decoded}")[1:]
     decoded = _LONG.sub(r"\n\1 … \2", f"\n{decoded}")[1:]
     plain = _COLOUR.sub("", decoded)
-    if records := from_json(plain):
+    if records := read_json_lines(plain):
         rows, lines = zip(*records, strict=True)
         return Text(file, _COLOUR.sub("", "\n".join(lines)), rows)
     return Text(file, plain)
 
 
-def read(path: Path, file: str) -> Text:
+def read_text(path: Path, file: str) -> Text:
     """Read the regular file at ``path``, as `read_stream` does.
 
     Raises:
         OSError: it is not one, or cannot be read.
     """
-    with files.opened(path) as stream:
+    with files.open_file(path) as stream:
         return read_stream(stream, file)
 
 
@@ -163,12 +163,12 @@ def read_stream(stream: BinaryIO, file: str) -> Text:
     status = os.fstat(stream.fileno())
     size = status.st_size
     if size <= LIMIT:
-        return text(file, stream.read(LIMIT))
+        return decode_text(file, stream.read(LIMIT))
     if status.st_blocks * 512 >= size:
         return read_through(stream, file)
     head = stream.read(LIMIT // 2)
     stream.seek(size - LIMIT // 2)
-    return text(file, head + stream.read(LIMIT // 2))
+    return decode_text(file, head + stream.read(LIMIT // 2))
 
 
 def read_through(stream: BinaryIO, file: str) -> Text:
@@ -182,10 +182,10 @@ def read_through(stream: BinaryIO, file: str) -> Text:
         beyond = max(0, len(tail) - half)
         left_out += tail.count(b"\n", 0, beyond)
         del tail[:beyond]
-    return text(file, head + b"\n" * left_out + bytes(tail))
+    return decode_text(file, head + b"\n" * left_out + bytes(tail))
 
 
-def logs(folder: Path) -> Iterator[Path]:
+def find_logs(folder: Path) -> Iterator[Path]:
     """Find the logs and the autopsy below a run's folder or any workspace of NVFlare, in order."""
     for where, inside, names in os.walk(folder):
         inside.sort()
@@ -198,7 +198,7 @@ def logs(folder: Path) -> Iterator[Path]:
                 yield Path(where, name)
 
 
-def since(kernel: Text, started: str) -> Text:
+def cut_before(kernel: Text, started: str) -> Text:
     """Return a kernel log without the lines from before the run."""
     beginning = _moment(started.replace("Z", "+00:00"))
     kept = []
@@ -209,7 +209,7 @@ def since(kernel: Text, started: str) -> Text:
     return Text(kernel.file, "\n".join(kept))
 
 
-def seconds(start: str, end: str) -> float | None:
+def count_seconds(start: str, end: str) -> float | None:
     """Return how long it was from one time of a log's to another; None if one is none."""
     with suppress(ValueError):
         return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()

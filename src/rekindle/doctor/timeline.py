@@ -5,19 +5,19 @@ from collections.abc import Iterable
 
 from rekindle.records import Moment
 
-from .scan import Found, one_line
-from .streams import process
-from .texts import Text, seconds
+from .scan import Match, cut_line
+from .streams import find_process
+from .texts import Text, count_seconds
 
 _MOST, _SHOWN = 8, 200
 
 
-def timeline(logs: Iterable[tuple[Text, list[Found]]]) -> tuple[Moment, ...]:
+def make_timeline(logs: Iterable[tuple[Text, list[Match]]]) -> tuple[Moment, ...]:
     """Return at most eight errors: the first of each process, then its second, and so on."""
     by_process: dict[str, list[tuple[str, str, int, Text]]] = {}
     for log, found in logs:
         for at in dict.fromkeys(one.at for one in found):
-            by = process(log.file, log.raw_line(at))
+            by = find_process(log.file, log.raw_line(at))
             by_process.setdefault(by, []).append((log.time(at), by, at, log))
     ranked = sorted(
         ((place, one) for errors in by_process.values() for place, one in enumerate(errors)),
@@ -31,8 +31,8 @@ def _moment(time: str, by: str, at: int, log: Text) -> Moment:
     said = log.content(at).strip() or log.raw_line(at)
     line, last = log.place(at), log.place(log.raw.rstrip().count("\n") + 1)
     after = f"the log goes on for {last - line} lines" if last > line else "the log ends"
-    if last > line and (elapsed := seconds(time, log.ends)):
+    if last > line and (elapsed := count_seconds(time, log.ends)):
         after = f"the log goes on for {elapsed:.0f} s"
     return Moment(
-        time=time, process=by, message=one_line(said, _SHOWN), after=after, file=log.file, line=line
+        time=time, process=by, message=cut_line(said, _SHOWN), after=after, file=log.file, line=line
     )

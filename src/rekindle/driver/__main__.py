@@ -11,25 +11,25 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from rekindle.host import detached, folders, own
-from rekindle.host.leftovers import BUILDER, running
+from rekindle.host import background, folders, storage
+from rekindle.host.leftovers import BUILDER, find_running
 from rekindle.host.payload import extract_job
-from rekindle.host.variables import for_jobs
-from rekindle.records import RecordError, RunSpec, decode, write
-from rekindle.records.folders import progress_in, spec_in
+from rekindle.host.variables import select_for_jobs
+from rekindle.records import RecordError, RunSpec, decode_json, write_record
+from rekindle.records.layout import progress_in, spec_in
 
 from .data import give_data
-from .outcome import finished_after_s
+from .outcome import measure_finished
 from .places import PlaceError, find_place
-from .processes import end_all, members
-from .supervise import supervise
+from .processes import end_all, find_members
+from .supervisor import supervise_run
 
 
 class BusyError(RuntimeError):
     """Another run is in progress; the text is one sentence with the fix."""
 
 
-def start(run_dir: Path, *, again: bool = False) -> bool:
+def start_run(run_dir: Path, *, again: bool = False) -> bool:
     """Start the run unless it runs, or has ended well under the nonce sent and is not asked for ``again``.
 
     First removes what an earlier run left, including the processes of runs whose supervisor was killed.
@@ -41,31 +41,31 @@ def start(run_dir: Path, *, again: bool = False) -> bool:
         BusyError: another run goes on under the same root.
         PlaceError: its place does not take it.
     """
-    spec = decode(sys.stdin.buffer.read(), RunSpec)
+    spec = decode_json(sys.stdin.buffer.read(), RunSpec)
     place = find_place(run_dir, spec)
-    root = folders.root_of(run_dir)
+    root = folders.find_root(run_dir)
     run_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with detached.locked(run_dir / folders.DRIVER_LOCK) as lock:
+    with background.hold_lock(run_dir / folders.DRIVER_LOCK) as lock:
         if lock is None or place.is_held():
             return False
-        if not again and (after_s := finished_after_s(run_dir, spec.nonce)) is not None:
+        if not again and (after_s := measure_finished(run_dir, spec.nonce)) is not None:
             _record_end(run_dir, after_s)
             return False
-        if others := [name for name in running(root) if name not in {run_dir.name, BUILDER}]:
+        if others := [name for name in find_running(root) if name not in {run_dir.name, BUILDER}]:
             raise BusyError(
                 f"{others[0]} still runs on the host, and one job runs there at a time. Fix: wait for it, "
                 "or have site.yml follow it there, with the inputs that it was started with."
             )
-        end_all(members(run_dir.parent))  # left by killed supervisors
+        end_all(find_members(run_dir.parent))  # left by killed supervisors
         _remove_all_but(folders.DRIVER_LOCK, run_dir)
-        if place.alone and Path(spec.tmpdir) == root / folders.TMP and BUILDER not in running(root):
+        if place.alone and Path(spec.tmpdir) == root / folders.TMP and BUILDER not in find_running(root):
             _remove_all_but("ansible", root / folders.TMP)
         extract_job(spec.job.code or spec.job.name, run_dir / folders.JOB)
         give_data(run_dir, spec.job)
         (run_dir / folders.EVIDENCE).mkdir()
-        write(run_dir / folders.SPEC, spec)
+        write_record(run_dir / folders.SPEC, spec)
         command = ["rekindle.driver", "supervise", str(run_dir)]
-        environ = for_jobs(os.environ)  # a job can read its supervisor's
+        environ = select_for_jobs(os.environ)  # a job can read its supervisor's
         place.start(command, lock, environ)
     return True
 
@@ -75,13 +75,13 @@ def _record_end(run_dir: Path, duration_s: float) -> None:
     with suppress(RecordError):
         if progress_in(run_dir).state == "ended":
             return
-    detached.write_progress(run_dir / folders.PROGRESS, "ended", "ended", duration_s)
+    background.write_progress(run_dir / folders.PROGRESS, "ended", "ended", duration_s)
 
 
 def _remove_all_but(name: str, folder: Path) -> None:
     for path in list(folder.glob("*")):
         if path.name != name:
-            own.remove(path)
+            storage.remove_path(path)
 
 
 def main() -> int:
@@ -90,7 +90,7 @@ def main() -> int:
     verb, run_dir = sys.argv[1], Path(sys.argv[2]).absolute()
     if verb in {"start", "restart"}:
         try:
-            if start(run_dir, again=verb == "restart"):
+            if start_run(run_dir, again=verb == "restart"):
                 print("started")
         except (BusyError, PlaceError) as error:
             sys.exit(str(error))
@@ -99,7 +99,7 @@ def main() -> int:
     elif verb == "supervise":
         place = find_place(run_dir, spec_in(run_dir))
         with place.guarded():
-            supervise(place)
+            supervise_run(place)
     else:
         sys.exit(f"{verb!r} is not a verb of the driver. Fix: use start, restart, cancel or supervise.")
     return 0

@@ -12,9 +12,9 @@ from pathlib import Path
 import psutil
 
 from rekindle.flare.workspace import LOGS
-from rekindle.host import files, folders, own
+from rekindle.host import files, folders, storage
 
-from .processes import descendants, stack
+from .processes import dump_stack, find_descendants
 
 _LIMIT_S = 20
 _LAST_LINES = 40
@@ -22,8 +22,8 @@ _NCCL_DUMP_S = 3.0
 """torch's heartbeat thread polls its pipe once a second."""
 
 
-def autopsy(
-    run_dir: Path, tmpdir: str, find: Callable[[], list[psutil.Process]] = descendants, node: str = ""
+def write_autopsy(
+    run_dir: Path, tmpdir: str, find: Callable[[], list[psutil.Process]] = find_descendants, node: str = ""
 ) -> None:
     """Write down the state of the run's processes, of the GPUs, ports, disks, kernel and logs.
 
@@ -32,11 +32,11 @@ def autopsy(
     """
     folder = run_dir / folders.AUTOPSY
     if not node:
-        fresh(folder)
+        empty_folder(folder)
     processes = find()
     questions: dict[str, Callable[[], Iterable[str]]] = {
         "processes": lambda: map(_process, processes),
-        "stacks": lambda: (stack(process.pid) for process in processes if _is_python(process)),
+        "stacks": lambda: (dump_stack(process.pid) for process in processes if _is_python(process)),
         "nvidia-smi": lambda: [_command("nvidia-smi")],
         "ports": lambda: (line for process in processes for line in _ports(process)),
         "disk": lambda: map(_disk, (str(run_dir), tmpdir, "/dev/shm")),
@@ -54,9 +54,9 @@ def autopsy(
                 stream.write(f"{type(error).__name__}: {error}\n")
 
 
-def fresh(folder: Path) -> None:
+def empty_folder(folder: Path) -> None:
     """Make an empty folder, and remove whatever the job put in its place."""
-    own.remove(folder)
+    storage.remove_path(folder)
     folder.mkdir(mode=0o700)
 
 
@@ -100,9 +100,11 @@ def _disk(path: str) -> str:
 
 
 def _logs(run_dir: Path) -> Iterable[str]:
-    for path in [*files.found(run_dir, LOGS), run_dir / folders.JOB_LOG]:
+    for path in [*files.find_files(run_dir, LOGS), run_dir / folders.JOB_LOG]:
         try:
-            lines = files.end(path, _LAST_LINES << 9).decode("utf-8", "replace").splitlines()[-_LAST_LINES:]
+            lines = (
+                files.read_end(path, _LAST_LINES << 9).decode("utf-8", "replace").splitlines()[-_LAST_LINES:]
+            )
         except OSError as error:
             lines = [str(error)]
         yield from (f"== {path.relative_to(run_dir)}", *lines, "")
@@ -110,7 +112,9 @@ def _logs(run_dir: Path) -> Iterable[str]:
 
 def _flight_records(evidence: Path, folder: Path) -> Iterable[str]:
     """Ask each rank's torch for its record of collectives; a rank that keeps one has a pipe."""
-    pipes = [path for path in files.found(evidence, "*.pipe") if path.is_fifo() and not path.is_symlink()]
+    pipes = [
+        path for path in files.find_files(evidence, "*.pipe") if path.is_fifo() and not path.is_symlink()
+    ]
     for pipe in pipes:
         with suppress(OSError):  # nobody reads it: the rank has ended
             descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)

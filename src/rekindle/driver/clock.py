@@ -6,7 +6,7 @@ import time
 from rekindle.records import Suspension
 
 
-class Clock:
+class RunClock:
     """Seconds since a run began in which it was not suspended; to be read about once a second."""
 
     def __init__(self) -> None:

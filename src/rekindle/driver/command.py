@@ -6,14 +6,14 @@ import sys
 from pathlib import Path
 
 from rekindle.host import folders
-from rekindle.host.variables import for_jobs, path_from
+from rekindle.host.variables import make_path, select_for_jobs
 from rekindle.records import Example, RunSpec
 
 _STARTER = "rekindle.trainer.example"
 _HOOK = "import rekindle.trainer.hook\n\nrekindle.trainer.hook.install()\n"
 
 
-def command(run_dir: Path, spec: RunSpec) -> list[str]:
+def make_job_command(run_dir: Path, spec: RunSpec) -> list[str]:
     """Return the command that starts the job in ``run_dir``, from its code's folder there."""
     if spec.job.example is None:  # it measures its host's GPUs
         gpus = ",".join(gpu for site in spec.sites for gpu in site.gpus or ["cpu"] * site.ranks)
@@ -32,7 +32,7 @@ def _options(spec: RunSpec) -> list[str]:
     return words
 
 
-def environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
+def make_job_environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
     """Return the variables that the job is started with.
 
     A job.py that gives each rank its GPU sees none itself, nor do NVFlare's server and clients; any other
@@ -41,7 +41,7 @@ def environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
     """
     given = [uuid for site in spec.own_sites for uuid in site.gpus]
     turns = spec.job.when_short_of_gpus == "turns" and len(set(given)) < len(given)
-    own = for_jobs(os.environ)
+    own = select_for_jobs(os.environ)
     processes = max(1, sum(site.ranks for site in spec.own_sites) // max(1, len(spec.nodes)))
     environ = {
         # Else every process takes every core, and they starve each other.
@@ -77,7 +77,7 @@ def _of_federated(run_dir: Path, spec: RunSpec, example: Example, environ: dict[
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         "REKINDLE_DATA": data,
         **given,
-        "PATH": path_from(
+        "PATH": make_path(
             spec.python, {"PATH": os.pathsep.join([*paths["PATH"], environ.get("PATH", os.defpath)])}
         ),
         "PYTHONPATH": os.pathsep.join(

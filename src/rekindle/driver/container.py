@@ -12,11 +12,11 @@ from pathlib import Path
 import psutil
 
 from rekindle.host import folders
-from rekindle.host.engines import KINDS, Box, name_of
-from rekindle.host.places import PACKAGE
+from rekindle.host.engines import KINDS, Box, name_container
+from rekindle.host.paths import PACKAGE
 from rekindle.records import RunSpec
 
-from .processes import end_until_none, started_with
+from .processes import end_until_none, find_started_with
 
 _PASSED = (
     *("REKINDLE_", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NCCL_", "OMP_NUM_THREADS", "TMPDIR"),
@@ -27,14 +27,14 @@ _PASSED = (
 _LIMIT_S = 60
 
 
-class Container:
+class RunContainer:
     """The container of one run, which has this machine's PIDs."""
 
     def __init__(self, run_dir: Path, spec: RunSpec) -> None:
         """Take the run's folder, and its spec, which names an engine."""
         if spec.engine is None or spec.job.image is None:
             raise ValueError(f"{spec.job.name} runs in no container.")
-        root = str(folders.root_of(run_dir))
+        root = str(folders.find_root(run_dir))
         self._run_dir, self._spec, self._image = run_dir, spec, spec.job.image
         self._engine = KINDS[spec.engine.name](spec.engine.path, root)
         self._cdi = spec.engine.cdi and not spec.engine.nvidia
@@ -49,7 +49,7 @@ class Container:
         own = example.environ if example else {}
         box = Box(
             image=self._engine.named(self._image, spec.versions.get("image id")),
-            name=name_of(self._run_dir),
+            name=name_container(self._run_dir),
             folder=str(self._run_dir / folders.JOB),
             home=spec.tmpdir,
             volumes=(
@@ -68,11 +68,11 @@ class Container:
     def processes(self) -> list[psutil.Process]:
         """Return the engine's client, and what is in the container, regardless of who started it."""
         evidence = str(self._run_dir / folders.EVIDENCE)
-        return started_with(lambda own: own.get("REKINDLE_EVIDENCE") == evidence)
+        return find_started_with(lambda own: own.get("REKINDLE_EVIDENCE") == evidence)
 
     def end(self) -> None:
         """Kill and remove it, if it is there."""
-        for command in self._engine.end(name_of(self._run_dir)):
+        for command in self._engine.end(name_container(self._run_dir)):
             with suppress(OSError, subprocess.TimeoutExpired):
                 subprocess.run(command, capture_output=True, timeout=_LIMIT_S, check=False)
         end_until_none(self.processes)

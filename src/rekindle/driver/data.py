@@ -4,7 +4,7 @@
 from pathlib import Path
 
 from rekindle.host import folders
-from rekindle.host.payload import data_of, extract_job
+from rekindle.host.payload import extract_job, name_data
 from rekindle.records import Job
 
 
@@ -15,7 +15,7 @@ def give_data(run_dir: Path, job: Job) -> None:
     target = Path(job.data.to.replace("{data}", str(run_dir / folders.DATA)))
     target.mkdir(parents=True)
     if job.data.where == "controller":
-        extract_job(data_of(job.name), target)
+        extract_job(name_data(job.name), target)
         return
     for name, path in job.data.of(job.sites).items():
         (target / name).symlink_to(path)

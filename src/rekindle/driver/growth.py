@@ -56,7 +56,7 @@ class Growth:
         """Return what was added to a file."""
         added = self._added(path) or 0
         with suppress(OSError):  # a job may put anything in its place
-            return files.end(path, min(_MOST, added)).decode("utf-8", "replace") if added else ""
+            return files.read_end(path, min(_MOST, added)).decode("utf-8", "replace") if added else ""
         return ""
 
     def _take(self, line: str) -> None:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pynvml
 
-from rekindle.environments.probe import ProbeError, probe
-from rekindle.flare.launch import Trainers, trainers
-from rekindle.host import detached, files, folders
+from rekindle.environments.probe import ProbeError, probe_environment
+from rekindle.flare.launch import Trainers, find_trainers
+from rekindle.host import background, files, folders
 from rekindle.records import Rung, RunSpec
 from rekindle.records.events import ExceptionEvent, RoundEvent
 from rekindle.records.evidence import read_lines
 
-from .autopsy import fresh
+from .autopsy import empty_folder
 from .processes import end_descendants
 
 _TRAINING_LIMIT_S = 120.0
@@ -24,7 +24,7 @@ _Result = tuple["bool | None", str]
 """Whether a step holds, and a sentence."""
 
 
-def climb(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> tuple[Rung, ...]:
+def climb_ladder(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> tuple[Rung, ...]:
     """Try the steps below a job that failed, from the bottom up to the first that fails.
 
     Args:
@@ -87,7 +87,7 @@ def _probed(spec: RunSpec) -> Iterator[_Result]:
     gpus = _gpus(spec)
     where = f"each of {len(gpus)} GPUs" if gpus else "CPU"
     try:
-        report = probe(Path(spec.python), spec.job.environment, gpus, Path(spec.tmpdir))
+        report = probe_environment(Path(spec.python), spec.job.environment, gpus, Path(spec.tmpdir))
     except ProbeError as error:
         if error.step == "collective":
             yield (True, f"A product on {where} is right.")
@@ -101,10 +101,10 @@ def _probed(spec: RunSpec) -> Iterator[_Result]:
 def _alone(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> _Result:
     """Train one round of every site at once, as in the job but without NVFlare."""
     folder = run_dir / folders.LADDER
-    fresh(folder)
+    empty_folder(folder)
     evidence, log = folder / folders.EVIDENCE, folder / "training.log"
     evidence.mkdir()
-    found = trainers(run_dir / folders.JOB)
+    found = find_trainers(run_dir / folders.JOB)
     if not found:
         return (None, "The job died before its trainers' commands were there.")
     in_time = _train(found, {**environ, "REKINDLE_ROUNDS": "1", "REKINDLE_EVIDENCE": str(evidence)}, log)
@@ -116,7 +116,7 @@ def _alone(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> _Result:
     raised = next((event for event in events if isinstance(event, ExceptionEvent)), None)
     if raised is not None:
         return (False, f"Without NVFlare too, {raised.who} raised {raised.kind}: {raised.message}.")
-    lines = files.end(log, 1 << 16).decode("utf-8", "replace").splitlines()
+    lines = files.read_end(log, 1 << 16).decode("utf-8", "replace").splitlines()
     last = next((line.strip() for line in reversed(lines) if line.strip()), "they printed nothing")
     return (False, f"The trainers fail without NVFlare too: {last[:200]}.")
 
@@ -125,7 +125,8 @@ def _train(found: dict[str, Trainers], environ: dict[str, str], log: Path) -> bo
     """Run the trainers of every site until all have ended; returns False if they took too long."""
     with log.open("wb") as output:
         processes = [
-            detached.spawn(site.command, output, cwd=site.folder, env=environ) for site in found.values()
+            background.spawn_command(site.command, output, cwd=site.folder, env=environ)
+            for site in found.values()
         ]
         end = time.monotonic() + _TRAINING_LIMIT_S
         try:

@@ -10,9 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from rekindle.host import folders, slurm
-from rekindle.host.look import held
+from rekindle.host.look import is_held
 from rekindle.records import RecordError
-from rekindle.records.folders import ended_in, progress_in, spec_in
+from rekindle.records.layout import ended_in, progress_in, spec_in
 
 
 def is_finished(run_dir: Path, nonce: str) -> bool:
@@ -21,11 +21,11 @@ def is_finished(run_dir: Path, nonce: str) -> bool:
         ended = progress_in(run_dir).state == "ended"
     except RecordError:
         return False
-    goes_on = held(run_dir / folders.DRIVER_LOCK) or slurm.queued(run_dir)
-    return ended and not goes_on and finished_after_s(run_dir, nonce) is not None
+    goes_on = is_held(run_dir / folders.DRIVER_LOCK) or slurm.is_queued(run_dir)
+    return ended and not goes_on and measure_finished(run_dir, nonce) is not None
 
 
-def finished_after_s(run_dir: Path, nonce: str) -> float | None:
+def measure_finished(run_dir: Path, nonce: str) -> float | None:
     """Return the seconds that a run took under that nonce, if its job.py ended well; None otherwise."""
     with suppress(RecordError):
         ended = ended_in(run_dir)

@@ -15,12 +15,12 @@ from typing import BinaryIO
 
 import psutil
 
-from rekindle.host import detached, folders
+from rekindle.host import background, folders
 from rekindle.records import RunSpec
 from rekindle.records.events import GpuSample
 
-from .clock import Clock
-from .processes import descendants
+from .clock import RunClock
+from .processes import find_descendants
 from .progress import Reporter
 from .snapshot import Snapshot
 
@@ -44,7 +44,7 @@ class Nodes:
 
     def processes(self) -> list[psutil.Process]:
         """Return the run's processes on this machine."""
-        return descendants()
+        return find_descendants()
 
     def samplers(self) -> list[psutil.Process]:
         """Return processes here that only look at the others, and outlive the job's."""
@@ -89,7 +89,7 @@ class Place:
         Raises:
             PlaceError: the place does not take it.
         """
-        detached.start(command, lock, self.run_dir / folders.DRIVER_LOG, environ)
+        background.start_module(command, lock, self.run_dir / folders.DRIVER_LOG, environ)
 
     def is_held(self) -> bool:
         """Whether the run waits or goes on, though nobody has its lock."""
@@ -133,9 +133,9 @@ class Place:
         """Return what the run's processes have in their environment beside all others."""
         return {}
 
-    def clock(self) -> Clock:
+    def clock(self) -> RunClock:
         """Return a clock that begins now, and stands while the run is suspended."""
-        return Clock()
+        return RunClock()
 
     def nodes(self) -> Nodes:
         """Return the run's machines, none of which has a process of it yet."""

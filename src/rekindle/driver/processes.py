@@ -29,23 +29,23 @@ def reap_orphans(but: Collection[int]) -> None:
     NVFlare 2.9 waits for a trainer's whole process group, to which a child that nobody reaped belongs.
     """
     for child in psutil.Process().children():
-        if child.pid not in but and status(child) == psutil.STATUS_ZOMBIE:
+        if child.pid not in but and read_status(child) == psutil.STATUS_ZOMBIE:
             os.waitpid(child.pid, os.WNOHANG)
 
 
-def descendants() -> list[psutil.Process]:
+def find_descendants() -> list[psutil.Process]:
     """All processes below this one."""
     return psutil.Process().children(recursive=True)
 
 
-def status(process: psutil.Process) -> str:
+def read_status(process: psutil.Process) -> str:
     """Return a process's state by psutil's names; dead for one that has ended."""
     with suppress(psutil.NoSuchProcess):
         return str(process.status())
     return str(psutil.STATUS_DEAD)
 
 
-def started_with(matches: Callable[[Mapping[str, str]], bool]) -> list[psutil.Process]:
+def find_started_with(matches: Callable[[Mapping[str, str]], bool]) -> list[psutil.Process]:
     """Return the processes of this machine whose environment ``matches``, whatever their parent is."""
     found = []
     for process in psutil.process_iter():
@@ -55,16 +55,20 @@ def started_with(matches: Callable[[Mapping[str, str]], bool]) -> list[psutil.Pr
     return found
 
 
-def members(folder: Path) -> list[psutil.Process]:
+def find_members(folder: Path) -> list[psutil.Process]:
     """Return the processes on this node of a run, or of all runs in a folder, whatever their parent is."""
-    return started_with(lambda own: own.get("REKINDLE_EVIDENCE", "").startswith(f"{folder}/"))
+    return find_started_with(lambda own: own.get("REKINDLE_EVIDENCE", "").startswith(f"{folder}/"))
 
 
 def end_descendants(but: Sequence[psutil.Process] = ()) -> None:
     """End all processes below this one ``but`` these, and those that they leave as they die."""
 
     def alive() -> list[psutil.Process]:
-        return [process for process in descendants() if process not in but and status(process) not in _GONE]
+        return [
+            process
+            for process in find_descendants()
+            if process not in but and read_status(process) not in _GONE
+        ]
 
     end_until_none(alive)
 
@@ -90,7 +94,7 @@ _LIMIT_S = 10
 _ENDING = ("_python_exit (concurrent/futures/thread.py", "_shutdown (threading.py")
 
 
-def stack(pid: int) -> str:
+def dump_stack(pid: int) -> str:
     """Return the stacks of all threads of a process, or py-spy's reason why there are none."""
     command = [str(Path(sys.executable).with_name("py-spy")), "dump", "--pid", str(pid)]
     try:
@@ -100,7 +104,7 @@ def stack(pid: int) -> str:
     return done.stdout or f"Process {pid}: {' '.join(done.stderr.split())}"
 
 
-def main_thread_has_ended(pid: int) -> bool:
+def has_main_thread_ended(pid: int) -> bool:
     """Whether the main thread has run out of code, so that only another thread keeps the process alive."""
-    main = stack(pid).partition('"MainThread"')[2].partition("\nThread")[0]
+    main = dump_stack(pid).partition('"MainThread"')[2].partition("\nThread")[0]
     return any(frame in main for frame in _ENDING)

@@ -6,11 +6,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from rekindle.flare.workspace import SERVER
-from rekindle.host import detached, files, folders
+from rekindle.host import background, files, folders
 from rekindle.records import RecordError, RunSpec
 from rekindle.records.events import AnyEvent, DeviceEvent, RoundEvent, TaskEvent, decode_event
 
-from .results import Results
+from .results import RoundResults
 from .snapshot import Process
 
 
@@ -25,7 +25,7 @@ class Reporter:
         self._rounds: dict[int, float] = {}
         self._last: RoundEvent | None = None
         self._count = 0
-        self.results = Results(spec.job.rounds, spec.silence_s)
+        self.results = RoundResults(spec.job.rounds, spec.silence_s)
         """When each result came."""
         self._sites: set[str] = set()
         self._result: TaskEvent | None = None
@@ -39,17 +39,17 @@ class Reporter:
         """Write ``message``, how far the trainers are, or what the processes that run ``now`` begin."""
         self._read_events(elapsed_s)
         text = message or self._done() or self._beginning([*now])
-        detached.write_progress(self._path, "running", text, elapsed_s)
+        background.write_progress(self._path, "running", text, elapsed_s)
 
     def end(self, elapsed_s: float, why: str | None = None) -> None:
         """Write that the run has ended, and how far it came, or else why if that is known."""
         self._read_events(elapsed_s)
         done = self._done()
         text = f"ended after {done}" if done else why or "ended"
-        detached.write_progress(self._path, "ended", text, elapsed_s)
+        background.write_progress(self._path, "ended", text, elapsed_s)
 
     def _read_events(self, elapsed_s: float) -> None:
-        for path in files.found(self._run_dir, folders.EVENTS):
+        for path in files.find_files(self._run_dir, folders.EVENTS):
             for line in self._tails.setdefault(path, files.Tail(path)).lines():
                 with suppress(RecordError):
                     self._take(decode_event(line), elapsed_s)

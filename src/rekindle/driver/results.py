@@ -11,7 +11,7 @@ _ROUNDS = 5
 """… and times the longest round so far."""
 
 
-class Results:
+class RoundResults:
     """The results of each round, by when they came; seconds since the run's start."""
 
     def __init__(self, rounds: int, silence_s: float) -> None:

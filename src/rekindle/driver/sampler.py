@@ -13,7 +13,7 @@ import psutil
 import pynvml
 
 from rekindle.host import files
-from rekindle.records.events import GpuSample, SampleEvent, Worked
+from rekindle.records.events import GpuSample, MemberWork, SampleEvent
 
 from .snapshot import Process, Snapshot
 from .xids import Xids
@@ -33,7 +33,7 @@ class Sampler:
         for uuid in self._uuids:
             with suppress(pynvml.NVMLError):
                 self._handles[uuid] = pynvml.nvmlDeviceGetHandleByUUID(uuid)
-        self._xids, self._work = Xids(self._handles), Work()
+        self._xids, self._work = Xids(self._handles), WorkTotals()
 
     def sample(self, now: Snapshot) -> dict[str, GpuSample]:
         """Take one sample of each GPU, and write it down with what the processes of ``now`` took.
@@ -55,7 +55,7 @@ class Sampler:
             worked=self._work.worked(now.processes),
             network=_network(),
         )
-        with files.opened(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as stream:
+        with files.open_file(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as stream:
             stream.write(msgspec.json.encode(event) + b"\n")
         return gpus
 
@@ -104,14 +104,14 @@ def _by_process(handle: Any, since_us: int) -> dict[str, int] | None:
     return most
 
 
-class Work:
+class WorkTotals:
     """Adds up CPU time, bytes and sockets of each member's processes."""
 
     def __init__(self) -> None:
         """Start without processes."""
         self._seen: dict[tuple[int, float], tuple[str, Process]] = {}
 
-    def worked(self, processes: Iterable[Process]) -> dict[str, Worked]:
+    def worked(self, processes: Iterable[Process]) -> dict[str, MemberWork]:
         """Return what each member's processes took until now, by the member's name: the server or a site.
 
         A process belongs to the member that it names, or to that of its nearest ancestor that names one. It
@@ -137,10 +137,10 @@ class Work:
         return None
 
 
-def _worked(processes: list[Process], present: dict[int, Process]) -> Worked:
+def _worked(processes: list[Process], present: dict[int, Process]) -> MemberWork:
     others = [process.cpu_s for process in processes if process.nvflare is None]
     alive = [process for process in processes if present.get(process.pid) is process]
-    return Worked(
+    return MemberWork(
         nvflare_s=round(sum(process.cpu_s for process in processes if process.nvflare is not None), 3),
         others_s=round(sum(others), 3) if others else None,
         written_bytes=sum(process.written for process in processes),

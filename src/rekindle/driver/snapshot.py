@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import psutil
 
-from rekindle.flare.processes import member
+from rekindle.flare.processes import find_member
 
-from .processes import descendants
+from .processes import find_descendants
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
@@ -89,12 +89,12 @@ class Snapshot:
         return found
 
 
-def snapshot(find: Callable[[], list[psutil.Process]] = descendants, said: int = 0) -> Snapshot:
+def take_snapshot(find: Callable[[], list[psutil.Process]] = find_descendants, said: int = 0) -> Snapshot:
     """Return a snapshot of a run's processes, by default all below this one, with what its files ``said``."""
-    return Snapshot(time.monotonic(), seen(find), said)
+    return Snapshot(time.monotonic(), list_living(find), said)
 
 
-def seen(find: Callable[[], list[psutil.Process]]) -> tuple[Process, ...]:
+def list_living(find: Callable[[], list[psutil.Process]]) -> tuple[Process, ...]:
     """Return the processes that have not ended."""
     processes = []
     for process in find():
@@ -117,7 +117,7 @@ def _process(process: psutil.Process) -> Process:
         title=_title(command, site),
         state=status["State"][0],
         site=site,
-        nvflare=member(command),
+        nvflare=find_member(command),
         memory_kib=int(status.get("VmRSS", "0")[0]),
         peak_kib=int(status.get("VmHWM", "0")[0]),
         parent=process.ppid(),

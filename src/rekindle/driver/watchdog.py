@@ -12,7 +12,7 @@ from rekindle.flare.workspace import SERVER
 from rekindle.records import RunSpec
 from rekindle.records.events import GpuSample
 
-from .processes import main_thread_has_ended
+from .processes import has_main_thread_ended
 from .snapshot import Key, Process, Snapshot, Times
 
 STOPPED_S = 5.0
@@ -43,7 +43,7 @@ _LONGER = 3
 """… or in units of the longest that it took in this run before a result."""
 
 
-class Work(NamedTuple):
+class ProcessWork(NamedTuple):
     """What a process did between two snapshots."""
 
     ran: float
@@ -59,7 +59,7 @@ class Work(NamedTuple):
         return self.ran > _WORKING_SHARE or self.eager
 
 
-def work(before: Snapshot, now: Snapshot) -> dict[Key, Work]:
+def measure_work(before: Snapshot, now: Snapshot) -> dict[Key, ProcessWork]:
     """Return what each process that is there now did since ``before``."""
     seconds, then = now.at - before.at, {process.key: process.threads for process in before.processes}
     done = {}
@@ -71,7 +71,7 @@ def work(before: Snapshot, now: Snapshot) -> dict[Key, Work]:
             busy_s = ran[-1] + max(0.0, times.waited - earlier.waited)
             kept_s = _SLICE_S * (times.slices - earlier.slices)
             eager = eager or (busy_s > _EAGER_SHARE * seconds and ran[-1] >= kept_s)
-        done[process.key] = Work(sum(ran) / seconds, eager, max(ran))
+        done[process.key] = ProcessWork(sum(ran) / seconds, eager, max(ran))
     return done
 
 
@@ -97,7 +97,7 @@ class Watchdog:
     """Decides from successive snapshots whether a run is stuck; its time is the snapshots'."""
 
     def __init__(
-        self, spec: RunSpec, start: Snapshot, has_ended: Callable[[int], bool] = main_thread_has_ended
+        self, spec: RunSpec, start: Snapshot, has_ended: Callable[[int], bool] = has_main_thread_ended
     ) -> None:
         """Watch a run from ``start`` on; ``has_ended`` reports on the main thread of a PID."""
         self._silence_s, self._sites, self._has_ended = spec.silence_s, spec.sites, has_ended
@@ -126,7 +126,7 @@ class Watchdog:
             limit_s = max(limit_s, min(_STARTING * limit_s, _STARTING_S))
         message = self._stuck(now)
         if message is None and now.at - self._last.at >= LOOK_S:
-            done = work(self._last, now)
+            done = measure_work(self._last, now)
             if self._moves(now, gpus, done):
                 self._moved_at = now.at
             self._last = now
@@ -146,7 +146,7 @@ class Watchdog:
                 return f"{named} waits for the kernel (D state) for {seconds:.0f} s."
         return None
 
-    def _ended(self, now: Snapshot, done: dict[Key, Work]) -> str | None:
+    def _ended(self, now: Snapshot, done: dict[Key, ProcessWork]) -> str | None:
         """Find idle trainers whose main thread has ended."""
         for process in now.processes:
             pid, did = process.pid, done[process.key]
@@ -160,7 +160,7 @@ class Watchdog:
                 )
         return None
 
-    def _lost(self, now: Snapshot, done: dict[Key, Work]) -> str | None:
+    def _lost(self, now: Snapshot, done: dict[Key, ProcessWork]) -> str | None:
         """Find NVFlare's clients that have ended while its server idles."""
         members = {process.nvflare for process in now.processes}
         servers = [process.key for process in now.processes if process.nvflare == SERVER]
@@ -184,7 +184,7 @@ class Watchdog:
     def _patience_s(self) -> float:
         return max(_FRUITLESS * self._silence_s, _LONGER * self._longest_s)
 
-    def _moves(self, now: Snapshot, gpus: dict[str, GpuSample], done: dict[Key, Work]) -> bool:
+    def _moves(self, now: Snapshot, gpus: dict[str, GpuSample], done: dict[Key, ProcessWork]) -> bool:
         """Whether a file or process grew, a GPU computed, or (as long as no rank is on a GPU) the CPU worked.
 
         A rank that waits in a collective keeps its GPU at 100 % and its memory idle, and a core busy: neither

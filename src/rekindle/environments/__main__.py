@@ -15,20 +15,20 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rekindle.host import batch, detached, folders, own, slurm
-from rekindle.host.caches import keep_below
+from rekindle.host import background, batch, folders, slurm, storage
+from rekindle.host.caches import redirect_caches
 
-from .build import BuildError, build, standing
-from .progress import Reporter
+from .build import BuildError, build_environment, find_built
+from .progress import BuildReporter
 
 
-def start(root: Path, specs: str, asked: dict[str, Any] | None = None) -> None:
+def start_builder(root: Path, specs: str, asked: dict[str, Any] | None = None) -> None:
     """Leave a process behind that builds ``specs``, unless one does; on a node, if SLURM is ``asked``."""
     for folder in (*folders.OURS, folders.BUILDS):
         (root / folder).mkdir(parents=True, exist_ok=True)
     logs = root / folders.BUILDS
-    with detached.locked(root / folders.BUILD_LOCK) as lock:
-        if lock is None or slurm.queued(logs):
+    with background.hold_lock(root / folders.BUILD_LOCK) as lock:
+        if lock is None or slurm.is_queued(logs):
             if (logs / "specs.json").read_text(encoding="utf-8") == specs:
                 return
             raise BuildError(
@@ -40,23 +40,25 @@ def start(root: Path, specs: str, asked: dict[str, Any] | None = None) -> None:
         command = ["rekindle.environments", "build", str(root)]
         if asked:
             python = json.loads(specs)[0]["python"]
-            batch.submit(logs, [python, "-m", *command], ["--nodes=1", *batch.options(asked)], os.environ)
+            batch.submit_job(
+                logs, [python, "-m", *command], ["--nodes=1", *batch.make_options(asked)], os.environ
+            )
         else:
-            detached.start(command, lock, logs / "log.txt")
+            background.start_module(command, lock, logs / "log.txt")
 
 
-def build_all(root: Path) -> None:
+def build_environments(root: Path) -> None:
     """Build what ``start`` recorded, one after the other."""
     for path in (*root.glob(f"{folders.ENVS}/.*.building*"), *root.glob(f"{folders.UV_CACHE}/.tmp*")):
-        own.remove(path)  # left by a killed builder or its uv
+        storage.remove_path(path)  # left by a killed builder or its uv
     logs = root / folders.BUILDS
     specs = json.loads((logs / "specs.json").read_text(encoding="utf-8"))
-    keep_below(root / folders.CACHE)
-    with Reporter(logs / folders.PROGRESS, root / folders.UV_CACHE) as reporter:
+    redirect_caches(root / folders.CACHE)
+    with BuildReporter(logs / folders.PROGRESS, root / folders.UV_CACHE) as reporter:
         built = []
         for spec in specs:
             reporter.begin(spec["name"])
-            built.append(build(root, spec, reporter.take))
+            built.append(build_environment(root, spec, reporter.take))
         environments = [environment for environment, _ in built]
         reporter.end(any(changed for _, changed in built), {"environments": environments})
 
@@ -67,11 +69,11 @@ def main() -> int:
     verb, root = sys.argv[1], Path(sys.argv[2])
     try:
         if verb == "start":
-            start(root, sys.stdin.read(), json.loads(sys.argv[3]) if sys.argv[3:] else None)
+            start_builder(root, sys.stdin.read(), json.loads(sys.argv[3]) if sys.argv[3:] else None)
         elif verb == "standing":
-            print(json.dumps({"environments": standing(root, json.load(sys.stdin))}))
+            print(json.dumps({"environments": find_built(root, json.load(sys.stdin))}))
         else:
-            build_all(root)
+            build_environments(root)
     except (BuildError, batch.SlurmError) as error:
         print(error, file=sys.stderr)
         return 1

@@ -19,13 +19,13 @@ from typing import Any
 
 from rekindle.host import folders
 from rekindle.host.caches import move_bytecode
-from rekindle.host.variables import for_installers, for_jobs
+from rekindle.host.variables import select_for_installers, select_for_jobs
 
 from . import Specification
-from .indexes import masked, uv_environment
-from .libraries import link
-from .lockfile import lacking, pins
-from .probe import ProbeError, inventory, probe
+from .indexes import make_uv_environment, mask_credentials
+from .libraries import link_libraries
+from .lockfile import find_lacking, read_pins
+from .probe import ProbeError, list_packages, probe_environment
 
 _LIMIT_S = 3600
 _OPERATORS = "torchvision_on_cpu"
@@ -35,7 +35,7 @@ class BuildError(RuntimeError):
     """An environment could not be built; the text is one sentence with the fix."""
 
 
-def build(
+def build_environment(
     root: Path, spec: Specification, on_line: Callable[[str], None] | None = None
 ) -> tuple[dict[str, Any], bool]:
     """Build the environment ``spec`` under ``root``.
@@ -57,7 +57,7 @@ def build(
         raise BuildError(f"{spec['lock']} is not the lock that was planned. Fix: run the plan stage again.")
     envs, tmpdir = root / folders.ENVS, root / folders.TMP
     envs.mkdir(parents=True, exist_ok=True)
-    target = folders.environment(root, spec["name"], digest)
+    target = folders.locate_environment(root, spec["name"], digest)
     with (envs / f".{spec['name']}.lock").open("a") as guard:
         fcntl.flock(guard, fcntl.LOCK_EX)
         known = _known(target, spec)
@@ -79,8 +79,8 @@ def build(
                 "lock_sha256": digest,
                 "built": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
                 "build_s": round(time.monotonic() - began, 2),
-                **inventory(python, tmpdir),
-                "probe": probe(python, spec["name"], spec["gpus"], tmpdir),
+                **list_packages(python, tmpdir),
+                "probe": probe_environment(python, spec["name"], spec["gpus"], tmpdir),
             }
             marker = {
                 "spec": _identity(spec),
@@ -102,14 +102,14 @@ def build(
     return record, True
 
 
-def standing(root: Path, specs: list[Specification]) -> list[dict[str, Any]]:
+def find_built(root: Path, specs: list[Specification]) -> list[dict[str, Any]]:
     """Return the Environment records of all ``specs``; none unless each is as it was built.
 
     Nothing is made.
     """
     found = []
     for spec in specs:
-        target = folders.environment(root, spec["name"], spec["lock_sha256"])
+        target = folders.locate_environment(root, spec["name"], spec["lock_sha256"])
         record = _known(target, spec)
         if record is None:
             return []
@@ -148,9 +148,9 @@ def _fingerprint(folder: Path) -> str:
 def _install(
     root: Path, aside: Path, spec: Specification, lock: bytes, on_line: Callable[[str], None] | None
 ) -> None:
-    wheels = folders.wheels(root, spec["lock_sha256"]) if spec["offline"] else None
+    wheels = folders.locate_wheels(root, spec["lock_sha256"]) if spec["offline"] else None
     if wheels is not None:
-        missing = list(lacking(pins(lock.decode(), platform.machine()), wheels))
+        missing = list(find_lacking(read_pins(lock.decode(), platform.machine()), wheels))
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             raise BuildError(
@@ -170,7 +170,7 @@ def _install(
     finally:
         lock_file.unlink()
     packages = Path(_packages(python)[0])
-    link(packages)
+    link_libraries(packages)
     if _needs_operators(lock.decode()):
         module = files("rekindle.environments").joinpath(f"{_OPERATORS}.py").read_bytes()
         (packages / f"{_OPERATORS}.py").write_bytes(module)
@@ -183,12 +183,12 @@ def _install(
 def _packages(python: str) -> list[str]:
     """Return the folders of a Python's packages: pure ones, then compiled ones."""
     paths = "import sysconfig; print(sysconfig.get_path('purelib')); print(sysconfig.get_path('platlib'))"
-    return _run([python, "-I", "-c", paths], for_jobs(os.environ)).splitlines()
+    return _run([python, "-I", "-c", paths], select_for_jobs(os.environ)).splitlines()
 
 
 def _needs_operators(lock: str) -> bool:
     """Whether torchvision is of another build than torch, so that its operators cannot be loaded."""
-    versions = {pin.name: pin.version for pin in pins(lock, platform.machine())}
+    versions = {pin.name: pin.version for pin in read_pins(lock, platform.machine())}
     torch, torchvision = versions.get("torch", ""), versions.get("torchvision", "+cpu")
     return torch.endswith("+cpu") and not torchvision.endswith("+cpu")
 
@@ -201,8 +201,12 @@ def _uv_environment(root: Path, wheels: Path | None) -> dict[str, str]:
         "UV_NO_CONFIG": "1",
     }
     if wheels is None:
-        return uv_environment(for_installers(os.environ)) | own
-    return for_jobs(os.environ) | own | {"UV_OFFLINE": "1", "UV_NO_INDEX": "1", "UV_FIND_LINKS": str(wheels)}
+        return make_uv_environment(select_for_installers(os.environ)) | own
+    return (
+        select_for_jobs(os.environ)
+        | own
+        | {"UV_OFFLINE": "1", "UV_NO_INDEX": "1", "UV_FIND_LINKS": str(wheels)}
+    )
 
 
 def _run(command: list[str], environ: dict[str, str], on_line: Callable[[str], None] | None = None) -> str:
@@ -228,6 +232,6 @@ def _run(command: list[str], environ: dict[str, str], on_line: Callable[[str], N
     if process.returncode == -signal.SIGKILL:
         raise BuildError(f"{shown} took longer than {_LIMIT_S} s. Fix: look at disk and network.")
     if process.returncode != 0:
-        text = masked(" ".join(" ".join(lines).split()))[-1500:]
+        text = mask_credentials(" ".join(" ".join(lines).split()))[-1500:]
         raise BuildError(f"{shown} failed: {text.rstrip('.')}.")
     return answer

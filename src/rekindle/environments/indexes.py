@@ -28,7 +28,7 @@ _VARIABLES = {
 """uv's variable of each pip option, and the separator of its words; None: only the first counts."""
 
 
-def configuration_files(environ: Mapping[str, str]) -> list[Path]:
+def list_configurations(environ: Mapping[str, str]) -> list[Path]:
     """Return pip's configuration files in its order of precedence, weakest first.
 
     The user's own are not read if PIP_CONFIG_FILE names a file, and none is read if it names /dev/null.
@@ -46,7 +46,7 @@ def configuration_files(environ: Mapping[str, str]) -> list[Path]:
     return [*files, home / ".pip/pip.conf", personal]
 
 
-def pip_settings(texts: Iterable[str], environ: Mapping[str, str]) -> dict[str, str]:
+def read_pip_settings(texts: Iterable[str], environ: Mapping[str, str]) -> dict[str, str]:
     """Merge pip configuration files (weakest first) and PIP_* variables into ``{option: value}``.
 
     Options are named as on pip's command line: ``index-url``, ``extra-index-url``, ``find-links`` …
@@ -71,7 +71,7 @@ def pip_settings(texts: Iterable[str], environ: Mapping[str, str]) -> dict[str, 
     return {name: " ".join(value.split()) for layer in layers for name, value in layer.items() if value}
 
 
-def masked(text: str) -> str:
+def mask_credentials(text: str) -> str:
     """Mask credentials in URLs and proxies: what is before an @, after a ?, and a path but for its last part.
 
     An index may have its token anywhere in the path; that of a ``file://`` stays. A password may have spaces.
@@ -127,7 +127,7 @@ def _option(name: str) -> str:
     return name.lower().replace("_", "-").removeprefix("--")
 
 
-def uv_variables(settings: Mapping[str, str]) -> dict[str, str]:
+def make_uv_variables(settings: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that make uv follow pip's settings.
 
     pip takes the best version from all of its indexes; uv does so with ``unsafe-best-match``.
@@ -144,12 +144,12 @@ def uv_variables(settings: Mapping[str, str]) -> dict[str, str]:
     return variables
 
 
-def uv_environment(environ: Mapping[str, str]) -> dict[str, str]:
+def make_uv_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return ``environ`` with uv's variables from pip's configuration; variables that are set stay."""
-    files = configuration_files(environ)
+    files = list_configurations(environ)
     texts = [path.read_text(encoding="utf-8", errors="replace") for path in files if path.is_file()]
-    return {**uv_variables(pip_settings(texts, environ)), **environ}
+    return {**make_uv_variables(read_pip_settings(texts, environ)), **environ}
 
 
 if __name__ == "__main__":
-    sys.exit(subprocess.run(sys.argv[1:], env=uv_environment(os.environ), check=False).returncode)
+    sys.exit(subprocess.run(sys.argv[1:], env=make_uv_environment(os.environ), check=False).returncode)

@@ -14,7 +14,7 @@ _IN_RPATH = "nvidia/cusparse/lib"
 """Every TensorFlow's RPATH has it."""
 
 
-def link(packages: Path) -> None:
+def link_libraries(packages: Path) -> None:
     """Link libraries that TensorFlow would not find into a folder of its RPATH.
 
     Their own RPATH, which begins at the link, still works, as the link is as deep as the library.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from rekindle.host.files import ANY, sha256
+from rekindle.host.files import ANY, digest_file
 
 _PIN = re.compile(
     r"^(?P<name>[\w.-]+)==(?P<version>[^\s;]+)(?: ; platform_machine == '(?P<machine>\w+)')?"
@@ -29,7 +29,7 @@ class Pin(NamedTuple):
         return " \\\n".join([f"{self.name}=={self.version}", *hashes])
 
 
-def pins(lock: str, architecture: str) -> list[Pin]:
+def read_pins(lock: str, architecture: str) -> list[Pin]:
     """Return what ``lock`` pins for ``architecture`` (``x86_64``)."""
     return [
         Pin(match["name"], match["version"], frozenset(re.findall(r"[0-9a-f]{64}", match["hashes"])))
@@ -38,14 +38,14 @@ def pins(lock: str, architecture: str) -> list[Pin]:
     ]
 
 
-def digests(folder: Path) -> dict[str, Path]:
+def digest_folder(folder: Path) -> dict[str, Path]:
     """Return the files in ``folder`` by the SHA-256 of their content."""
-    return {sha256(path.resolve(), ANY): path for path in sorted(folder.glob("*")) if path.is_file()}
+    return {digest_file(path.resolve(), ANY): path for path in sorted(folder.glob("*")) if path.is_file()}
 
 
-def lacking(wanted: list[Pin], folder: Path) -> Iterator[str]:
+def find_lacking(wanted: list[Pin], folder: Path) -> Iterator[str]:
     """Yield a clause for each of ``wanted`` that ``folder`` lacks, or has in another file than the locked."""
-    have = digests(folder)
+    have = digest_folder(folder)
     names = {re.sub(r"[-_.]+", "-", path.name).lower(): path.name for path in have.values()}
     for pin in wanted:
         if pin.digests & have.keys():

@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from rekindle.host.variables import for_jobs
+from rekindle.host.variables import select_for_jobs
 
 _LIMIT_S = 300
 """A first product may wait for kernels to be compiled from PTX."""
@@ -26,12 +26,12 @@ class ProbeError(RuntimeError):
         self.step = step
 
 
-def inventory(python: Path, tmpdir: Path) -> dict[str, Any]:
+def list_packages(python: Path, tmpdir: Path) -> dict[str, Any]:
     """Return ``python_version``, ``packages`` and ``system_site`` of an environment."""
     return _run(python, "inventory.py", [], tmpdir, [])
 
 
-def probe(python: Path, framework: str, gpus: list[str], tmpdir: Path) -> dict[str, Any]:
+def probe_environment(python: Path, framework: str, gpus: list[str], tmpdir: Path) -> dict[str, Any]:
     """Probe an environment of ``framework``, extended or not; ``gpus`` are the UUIDs that it has to see.
 
     Returns:
@@ -66,7 +66,7 @@ def _tensorflow(python: Path, tmpdir: Path, gpus: list[str]) -> dict[str, Any]:
 
 
 def _run(python: Path, script: str, arguments: list[str], tmpdir: Path, gpus: list[str]) -> dict[str, Any]:
-    environ = {name: value for name, value in for_jobs(os.environ).items() if name != "PYTHONPATH"}
+    environ = {name: value for name, value in select_for_jobs(os.environ).items() if name != "PYTHONPATH"}
     environ |= {"TMPDIR": str(tmpdir), "PYTHONUTF8": "1", "TF_CPP_MIN_LOG_LEVEL": "1"}
     environ["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
     name = " ".join([script, *arguments])

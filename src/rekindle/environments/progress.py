@@ -14,14 +14,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from rekindle.host import detached
+from rekindle.host import background
 
 _SIZE = re.compile(r"^Downloading (\S+) \(([\d.]+)([KMG])iB\)")
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _PERIOD_S = 1.0
 
 
-class Reporter:
+class BuildReporter:
     """Writes a Progress record once a second, from a thread; an exception becomes its message."""
 
     def __init__(self, path: Path, cache: Path) -> None:
@@ -83,8 +83,8 @@ class Reporter:
         left = f"{(total - arrived) / rate:.0f} s left" if rate > 0 else "not begun"
         return f"{self._name}: {arrived / 1e6:.0f} of {total / 1e6:.0f} MB at {rate / 1e6:.1f} MB/s, {left}"
 
-    def _write(self, state: detached.State, message: str, **more: Any) -> None:
-        detached.write_progress(self._path, state, message, time.monotonic() - self._began, **more)
+    def _write(self, state: background.State, message: str, **more: Any) -> None:
+        background.write_progress(self._path, state, message, time.monotonic() - self._began, **more)
 
 
 def _size(folder: Path) -> int:

@@ -22,15 +22,15 @@ from typing import Any
 
 import yaml
 
-from rekindle.host import folders, own
+from rekindle.host import folders, storage
 from rekindle.records import Complaint
-from rekindle.records.folders import play_in
-from rekindle.records.text import one_line
+from rekindle.records.layout import play_in
+from rekindle.records.text import fold_line
 
 from . import certificates
 from .certificates import Certificate, Identity
-from .request import made_request, read_request
-from .tool import nvflare
+from .request import make_request, read_request
+from .tool import provide_nvflare
 
 ADMIN = "admin@rekindle.local"
 """Who submits jobs; NVFlare wants an address of e-mail."""
@@ -69,7 +69,7 @@ class Authority:
             release: of NVFlare, on all hosts.
             server: its ``address``, ``port`` and ``scheme``.
             wheelhouse: from which NVFlare is installed here; empty for the network.
-            lease: of `lease_of`; another lease has another authority.
+            lease: of `identify_lease`; another lease has another authority.
         """
         self.name, self._release, self._server, self._wheelhouse = name, release, server, wheelhouse
         all_of_it = json.dumps([name, release, server, lease], sort_keys=True).encode()
@@ -90,7 +90,7 @@ class Authority:
         """Return the definition of a participant as NVFlare reads it."""
         kind = self.kind(participant)
         role = [_SIGNED[kind][1]] if kind == "admin" else []
-        return participant_yaml(self.name, participant, [kind, *role])
+        return write_definition(self.name, participant, [kind, *role])
 
     def sign(self, request: Path, participant: str, days: int) -> Path:
         """Return the signed answer to a participant's request, valid for so many days.
@@ -102,21 +102,21 @@ class Authority:
             Complaint: the request asks for anything else, or NVFlare refuses it.
         """
         kind, role = _SIGNED[self.kind(participant)]
-        csr = read_request(request, participant, certificates.subject(participant, _ORG, role))
+        csr = read_request(request, participant, certificates.make_subject(participant, _ORG, role))
         identity = {"project": self.name, "name": participant, "org": _ORG, "kind": kind, "cert_type": role}
         if kind == "user":
             identity["cert_role"] = role
-        asked, described = made_request(csr, self.definition(participant), identity)
+        asked, described = make_request(csr, self.definition(participant), identity)
         self.root()
         with self._alone():
             ours, signed = (self.folder / f"{participant}.{what}.zip" for what in ("request", "signed"))
-            own.write(ours, asked)
-            own.write(self.folder / f"{participant}.request.json", described)
+            storage.write_file(ours, asked)
+            storage.write_file(self.folder / f"{participant}.request.json", described)
             self._nvflare(
                 *("cert", "approve", ours, "--ca-dir", "ca", "--profile", self._profile()),
                 *("--valid-days", days, "--out", signed, "--force"),
             )
-        self.require(certificate_in(signed), participant)
+        self.require(read_certificate(signed), participant)
         return signed
 
     def root(self) -> bytes:
@@ -138,15 +138,15 @@ class Authority:
         Raises:
             Complaint: it is another's, or for somebody else.
         """
-        found = certificates.read(pem)
-        if not certificates.signed_by(pem, self.root()):
+        found = certificates.parse_certificate(pem)
+        if not certificates.is_signed_by(pem, self.root()):
             raise Complaint(
                 f"The certificate of {participant} is not of the authority of this lease.",
                 f"remove the folder {participant} of the federation on its host.",
             )
         if found.identity != self._identity(participant):
             raise Complaint(
-                f"The certificate of {participant} is for {one_line(found.identity.subject)[:200]}.",
+                f"The certificate of {participant} is for {fold_line(found.identity.subject)[:200]}.",
                 "give this host back: it is not honest.",
             )
         return found
@@ -159,7 +159,7 @@ class Authority:
         else:
             role = "project_admin" if kind == "admin" else ""
             hosts = {participant, str(self._server["address"])} if kind == "server" else {participant}
-        return Identity(certificates.subject(participant, _ORG, role), frozenset(hosts))
+        return Identity(certificates.make_subject(participant, _ORG, role), frozenset(hosts))
 
     def fingerprint(self) -> str:
         """Return what NVFlare calls the fingerprint of the authority; there has to be one."""
@@ -212,7 +212,7 @@ class Authority:
         builders[1]["args"]["scheme"] = self._server["scheme"]
         content = {"api_version": 3, "name": self.name, "description": self.name}
         text = yaml.safe_dump({**content, "participants": known, "builders": builders})
-        own.write(project, text.encode())
+        storage.write_file(project, text.encode())
         self._nvflare("provision", "-p", project, "-w", "work")
 
     def _profile(self) -> Path:
@@ -220,13 +220,13 @@ class Authority:
         address, port = self._server["address"], self._server["port"]
         server = {"host": address, "fed_learn_port": port, "admin_port": port}
         content = {"name": self.name, "scheme": self._server["scheme"], "connection_security": "mtls"}
-        own.write(profile, yaml.safe_dump({**content, "server": server}).encode())
+        storage.write_file(profile, yaml.safe_dump({**content, "server": server}).encode())
         return profile
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        own.make_folder(self.folder)
-        with own.alone(self.folder):
+        storage.make_folder(self.folder)
+        with storage.lock_folder(self.folder):
             yield
 
     def _forget(self) -> None:
@@ -236,8 +236,8 @@ class Authority:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _nvflare(self, *words: object) -> None:
-        own.make_folder(self._tools)
-        python = nvflare(self._tools, self._release, self._wheelhouse)
+        storage.make_folder(self._tools)
+        python = provide_nvflare(self._tools, self._release, self._wheelhouse)
         environ = {**os.environ, "HOME": str(self.folder)}  # it keeps records in ~/.nvflare
         command = [str(python), "-m", "nvflare.cli", *map(str, words)]
         try:
@@ -262,7 +262,7 @@ class Authority:
             raise Complaint(f"`nvflare {words[0]} {words[1]}` failed: {reason}", f"see {self.folder}.")
 
 
-def certificate_in(signed: Path) -> bytes:
+def read_certificate(signed: Path) -> bytes:
     """Return the certificate in the signed answer to a request.
 
     Raises:
@@ -275,7 +275,7 @@ def certificate_in(signed: Path) -> bytes:
         return archive.read(names[0])
 
 
-def participant_yaml(name: str, participant: str, kind: Sequence[str]) -> str:
+def write_definition(name: str, participant: str, kind: Sequence[str]) -> str:
     """Return the definition of a participant as NVFlare's ``cert request`` reads it.
 
     Args:
@@ -289,7 +289,7 @@ def participant_yaml(name: str, participant: str, kind: Sequence[str]) -> str:
     return yaml.safe_dump({"name": name, "participants": [one]})
 
 
-def lease_of(results: Path, hosts: Collection[str]) -> str:
+def identify_lease(results: Path, hosts: Collection[str]) -> str:
     """Return what tells a lease from others: its results folder, when that was begun, and all hosts.
 
     Raises:

@@ -42,7 +42,7 @@ class Certificate(NamedTuple):
         return None
 
 
-def read(pem: bytes) -> Certificate:
+def parse_certificate(pem: bytes) -> Certificate:
     """Return what the first certificate in ``pem`` is.
 
     Raises:
@@ -59,13 +59,13 @@ def read(pem: bytes) -> Certificate:
     return Certificate(_common(found.subject), identity, fingerprint, begins, ends)
 
 
-def subject(name: str, org: str, role: str | None = None) -> str:
+def make_subject(name: str, org: str, role: str | None = None) -> str:
     """Return the subject of a certificate of NVFlare's, as RFC 4514 writes it."""
     parts = [(NameOID.COMMON_NAME, name), (NameOID.ORGANIZATION_NAME, org), (NameOID.UNSTRUCTURED_NAME, role)]
     return x509.Name([x509.NameAttribute(oid, of) for oid, of in parts if of]).rfc4514_string()
 
 
-def signed_by(pem: bytes, authority: bytes) -> bool:
+def is_signed_by(pem: bytes, authority: bytes) -> bool:
     """Return whether the certificate ``authority`` signed the one in ``pem``."""
     try:
         x509.load_pem_x509_certificate(pem).verify_directly_issued_by(
@@ -86,6 +86,6 @@ def _hosts(found: x509.Certificate) -> frozenset[str]:
     return frozenset(str(name.value) for names in named for name in names)
 
 
-def days_until(moment: datetime, now: datetime) -> int:
+def count_days(moment: datetime, now: datetime) -> int:
     """Return the full days of a certificate that is to be valid until ``moment``, and a day longer."""
     return max(1, -((now - moment) // timedelta(days=1)) + 1)

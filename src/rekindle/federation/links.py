@@ -10,7 +10,7 @@ after 400 s and was not over).
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from rekindle.gpus.models import version_key
+from rekindle.gpus.models import parse_version
 from rekindle.records import Bound, Complaint, LinkRecord, Way
 
 _MIB = 1 << 20
@@ -48,14 +48,14 @@ class Transfers:
     bounds: tuple[Bound, ...]
 
 
-def streaming(links: Mapping[str, LinkRecord], release: str) -> dict[str, str]:
+def tune_streaming(links: Mapping[str, LinkRecord], release: str) -> dict[str, str]:
     """Return the variables with which no chunk waits too long, also where all sites share one link.
 
-    A window below R·RTT/8 bytes makes a link of R bit/s slower, and `transfers` counts with it. Releases
+    A window below R·RTT/8 bytes makes a link of R bit/s slower, and `foretell_transfers` counts with it. Releases
     before 2.9 send nothing twice (source) and stay as they are.
     """
     slowest = min(min(link.down_bit_s, link.up_bit_s) for link in links.values()) / len(links)
-    if version_key(release) < (2, 9) or _SHARE_S * slowest >= _OWN_WINDOW:
+    if parse_version(release) < (2, 9) or _SHARE_S * slowest >= _OWN_WINDOW:
         return {}
     window = max(_SMALLEST, 1 << (int(_SHARE_S * slowest).bit_length() - 1))
     set_to = {"WINDOW_SIZE": window, "ACK_INTERVAL": window // 4}
@@ -64,7 +64,9 @@ def streaming(links: Mapping[str, LinkRecord], release: str) -> dict[str, str]:
     return {f"NVFLARE_STREAMING_{name}": str(value) for name, value in set_to.items()}
 
 
-def transfers(links: Mapping[str, LinkRecord], release: str, server_memory: int | None = None) -> Transfers:
+def foretell_transfers(
+    links: Mapping[str, LinkRecord], release: str, server_memory: int | None = None
+) -> Transfers:
     """Return what a job's transfers may be, and take; bytes, bit/s and seconds.
 
     Args:
@@ -75,7 +77,7 @@ def transfers(links: Mapping[str, LinkRecord], release: str, server_memory: int 
     Raises:
         Complaint: a link is too slow for any model.
     """
-    environ = streaming(links, release)
+    environ = tune_streaming(links, release)
     window = int(environ.get("NVFLARE_STREAMING_WINDOW_SIZE", _own_window(release)))
     ways, slowest = [], (float("inf"), "")
     for host, link in links.items():
@@ -109,7 +111,7 @@ def _bounds(rate: float, host: str, window: int, release: str, server_memory: in
         why=f"{rate * _REQUEST_S / 8e6:.0f} MB pass {speed} within the {_REQUEST_S} s that NVFlare allows.",
         fix="split it, raise np_ and tensor_streaming_per_request_timeout in the job, or leave the site out.",
     )
-    if version_key(release) >= (2, 9):
+    if parse_version(release) >= (2, 9):
         yield Bound(
             of="tensor",
             bytes=_BLOB,
@@ -127,4 +129,4 @@ def _bounds(rate: float, host: str, window: int, release: str, server_memory: in
 
 
 def _own_window(release: str) -> int:
-    return _OWN_WINDOW if version_key(release) >= (2, 9) else 16 * _MIB  # source: byte_streamer.py
+    return _OWN_WINDOW if parse_version(release) >= (2, 9) else 16 * _MIB  # source: byte_streamer.py

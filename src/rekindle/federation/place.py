@@ -11,14 +11,14 @@ from typing import cast
 from rekindle.driver.places import Place, PlaceError
 from rekindle.driver.progress import Reporter
 from rekindle.host import folders
-from rekindle.records import Participant, RunSpec, to_builtins
+from rekindle.records import Participant, RunSpec, dump_builtins
 
-from .assigned import Assigned, refused
+from .assignment import Assignment, find_kit_flaw
 
 _PERIOD_S, _CONNECT_S = 1.0, 5
 
 
-class Member(Place):
+class FederationPlace(Place):
     """What a host is in a federation."""
 
     climbs = False
@@ -31,7 +31,7 @@ class Member(Place):
     def __init__(self, run_dir: Path, spec: RunSpec) -> None:
         """Take the folder of a run, and what is to be run."""
         super().__init__(run_dir, spec)
-        self._tasks = Assigned(run_dir / folders.JOB_LOG, self.participant.role)
+        self._tasks = Assignment(run_dir / folders.JOB_LOG, self.participant.role)
 
     @property
     def participant(self) -> Participant:
@@ -58,18 +58,18 @@ class Member(Place):
         """Return what NVFlare's processes are told of the federation."""
         return {
             **super().variables(),
-            "REKINDLE_PARTICIPANT": json.dumps(to_builtins(self.participant)),
+            "REKINDLE_PARTICIPANT": json.dumps(dump_builtins(self.participant)),
             "REKINDLE_NODE": self.spec.host,
             **self.participant.environ,
         }
 
     def refusal(self) -> str | None:
         """Return why its kit is not valid by this host's clock."""
-        return refused(self.participant) or super().refusal()
+        return find_kit_flaw(self.participant) or super().refusal()
 
     def rests(self) -> bool:
         """Whether the server waits for its sites, or a site for its task."""
         return self._tasks.waits()
 
 
-KIND = Member
+KIND = FederationPlace

@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from rekindle.host import files
-from rekindle.records import Complaint, timestamp
-from rekindle.records.text import one_line
+from rekindle.records import Complaint, format_time
+from rekindle.records.text import fold_line
 
 LIMIT = 64 << 10
 """Bytes of a host's request; one of NVFlare's has 3,000."""
@@ -44,12 +44,12 @@ def read_request(path: Path, participant: str, subject: str) -> x509.Certificate
         key, asked, extensions = found.public_key(), found.subject.rfc4514_string(), len(found.extensions)
         own = found.is_signature_valid
     except Exception as error:  # cryptography has many, of which not all are documented
-        reason = one_line(str(error) or type(error).__name__)[:200]
+        reason = fold_line(str(error) or type(error).__name__)[:200]
         message = f"The host's request for the certificate of {participant} cannot be read: {reason}"
         raise Complaint(message, "look at the host: it is broken, or not honest.") from None
     if asked != subject or extensions:
         raise Complaint(
-            f"The host asked for a certificate of {one_line(asked)[:200]}, and it is {subject}.",
+            f"The host asked for a certificate of {fold_line(asked)[:200]}, and it is {subject}.",
             "give this host back: it is not honest.",
         )
     if not (own and isinstance(key, RSAPublicKey) and key.key_size in _BITS):
@@ -62,7 +62,7 @@ def read_request(path: Path, participant: str, subject: str) -> x509.Certificate
 
 def _member(path: Path, name: str) -> bytes:
     """Return a member of the archive at ``path``, whatever the archive says of sizes."""
-    with zipfile.ZipFile(io.BytesIO(files.content(path, LIMIT))) as archive:
+    with zipfile.ZipFile(io.BytesIO(files.read_content(path, LIMIT))) as archive:
         if len(archive.infolist()) > _MEMBERS:
             raise ValueError(f"it has more than {_MEMBERS} files.")
         if name not in archive.namelist():
@@ -76,7 +76,7 @@ def _member(path: Path, name: str) -> bytes:
     return content
 
 
-def made_request(
+def make_request(
     csr: x509.CertificateSigningRequest, definition: str, identity: Mapping[str, str]
 ) -> tuple[bytes, bytes]:
     """Return the request that NVFlare is to sign, and its request.json, which the host needs too.
@@ -92,7 +92,7 @@ def made_request(
         "artifact_type": "nvflare.cert.request",
         "schema_version": "1",
         "request_id": secrets.token_hex(16),
-        "created_at": timestamp(),
+        "created_at": format_time(),
         **identity,
         "csr_sha256": hashlib.sha256(asked).hexdigest(),
         "public_key_sha256": hashlib.sha256(key).hexdigest(),

@@ -12,13 +12,13 @@ from rekindle.records import (
     MemberRecord,
     Record,
     Timestamp,
-    convert,
-    decodable,
-    moment_at,
-    timestamp,
+    allow_decoding,
+    convert_builtins,
+    convert_epoch,
+    format_time,
 )
 from rekindle.records.base import Few, Offset, Table, Text, Time
-from rekindle.records.text import one_line
+from rekindle.records.text import fold_line
 
 from . import certificates
 
@@ -26,7 +26,7 @@ _OFF_S = 60.0
 """NVFlare's certificates are valid from the minute on in which they were made."""
 
 
-class Member(Record, kw_only=True, frozen=True):
+class MemberState(Record, kw_only=True, frozen=True):
     """One host of a federation."""
 
     host: str
@@ -51,9 +51,9 @@ class Member(Record, kw_only=True, frozen=True):
     flaws: tuple[str, ...] = ()
 
 
-@decodable
+@allow_decoding
 class _Found(Record, kw_only=True, frozen=True):
-    """What `trainer.kept.status` answers on a host."""
+    """What `trainer.parent.report_parent` answers on a host."""
 
     certificate: Text
     authority: Text
@@ -63,15 +63,15 @@ class _Found(Record, kw_only=True, frozen=True):
     clients: Table[Time] | None
 
 
-MEMBERS = decodable(dict[str, Member | None])
+MEMBERS = allow_decoding(dict[str, MemberState | None])
 
 
-@decodable
+@allow_decoding
 class Federation(Record, kw_only=True, frozen=True):
     """All hosts of a federation."""
 
     name: str
-    hosts: tuple[Member, ...]
+    hosts: tuple[MemberState, ...]
 
     @property
     def good(self) -> bool:
@@ -79,27 +79,29 @@ class Federation(Record, kw_only=True, frozen=True):
         return not any(member.flaws for member in self.hosts)
 
 
-def member(host: str, record: MemberRecord, found: Mapping[str, Any], clock: Clock | None) -> Member:
-    """Return what a host is, from what it ``found`` (`trainer.kept.status`).
+def describe_member(
+    host: str, record: MemberRecord, found: Mapping[str, Any], clock: Clock | None
+) -> MemberState:
+    """Return what a host is, from what it ``found`` (`trainer.parent.report_parent`).
 
     Raises:
         RecordError: that is no such answer, or has no certificate.
     """
-    seen = convert(found, _Found)
+    seen = convert_builtins(found, _Found)
     shown, authority = seen.certificate.encode(), seen.authority.encode()
-    own, root = certificates.read(shown), certificates.read(authority)
-    heard = {site: timestamp(moment_at(at)) for site, at in (seen.clients or {}).items()}
-    since = timestamp(moment_at(seen.since)) if seen.since else None
+    own, root = certificates.parse_certificate(shown), certificates.parse_certificate(authority)
+    heard = {site: format_time(convert_epoch(at)) for site, at in (seen.clients or {}).items()}
+    since = format_time(convert_epoch(seen.since)) if seen.since else None
     now = datetime.now(timezone.utc)
     flaws = [
         *(
-            [f"its certificate is that of {one_line(own.name)}"]
+            [f"its certificate is that of {fold_line(own.name)}"]
             if own.name != record.participant.name
             else ()
         ),
         *(
             ["its certificate is not of its authority"]
-            if not certificates.signed_by(shown, authority)
+            if not certificates.is_signed_by(shown, authority)
             else ()
         ),
         *([f"its certificate {flaw}"] if (flaw := own.flaw(now, now)) else ()),
@@ -107,12 +109,12 @@ def member(host: str, record: MemberRecord, found: Mapping[str, Any], clock: Clo
         *(["it is up, and does not answer"] if seen.clients is None else ()),
         *([f"its clock is {clock.offset_s:+.0f} s off"] if clock and abs(clock.offset_s) > _OFF_S else ()),
     ]
-    return Member(
+    return MemberState(
         host=host,
         role=record.participant.role,
         participant=record.participant.name,
         release=seen.release,
-        not_after=timestamp(own.not_after),
+        not_after=format_time(own.not_after),
         authority=root.fingerprint,
         modes=seen.modes,
         clock_s=round(clock.offset_s, 3) if clock else None,
@@ -123,7 +125,9 @@ def member(host: str, record: MemberRecord, found: Mapping[str, Any], clock: Clo
     )
 
 
-def federation(name: str, hosts: Sequence[str], members: Mapping[str, Member | None]) -> Federation:
+def describe_federation(
+    name: str, hosts: Sequence[str], members: Mapping[str, MemberState | None]
+) -> Federation:
     """Return all hosts, with what is wrong among them; a host missing in ``members`` was not reached."""
     found = []
     server = next((one for one in members.values() if one and one.role == "server"), None)
@@ -131,13 +135,13 @@ def federation(name: str, hosts: Sequence[str], members: Mapping[str, Member | N
         one = members.get(host)
         if one is None:
             missing = "has no kit" if host in members else "was not reached"
-            found.append(Member(host=host, flaws=(missing,)))
+            found.append(MemberState(host=host, flaws=(missing,)))
         else:
             found.append(replace(one, flaws=(*one.flaws, *_beside(one, server))))
     return Federation(name=name, hosts=tuple(found))
 
 
-def _beside(one: Member, server: Member | None) -> Iterator[str]:
+def _beside(one: MemberState, server: MemberState | None) -> Iterator[str]:
     """Yield what is wrong with a host beside its server."""
     if server is None or one is server:
         return

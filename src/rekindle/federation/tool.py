@@ -10,15 +10,15 @@ from pathlib import Path
 from uv import find_uv_bin
 
 from rekindle import locks
-from rekindle.environments.indexes import masked, uv_environment
-from rekindle.host import own
-from rekindle.host.variables import for_installers
+from rekindle.environments.indexes import make_uv_environment, mask_credentials
+from rekindle.host import storage
+from rekindle.host.variables import select_for_installers
 from rekindle.records import Complaint
 
 _LIMIT_S = 600
 
 
-def nvflare(folder: Path, release: str, wheelhouse: str = "") -> Path:
+def provide_nvflare(folder: Path, release: str, wheelhouse: str = "") -> Path:
     """Return the Python of an environment with that release of NVFlare.
 
     Args:
@@ -31,7 +31,7 @@ def nvflare(folder: Path, release: str, wheelhouse: str = "") -> Path:
     """
     target = folder / release
     python = target / "bin" / "python"
-    with own.alone(folder):
+    with storage.lock_folder(folder):
         if not (target / "ready").exists():
             shutil.rmtree(target, ignore_errors=True)
             _build(release, target, wheelhouse)
@@ -40,15 +40,15 @@ def nvflare(folder: Path, release: str, wheelhouse: str = "") -> Path:
 
 
 def _build(release: str, target: Path, wheelhouse: str) -> None:
-    environ = {**for_installers(os.environ), "UV_PYTHON_DOWNLOADS": "never", "UV_NO_CONFIG": "1"}
+    environ = {**select_for_installers(os.environ), "UV_PYTHON_DOWNLOADS": "never", "UV_NO_CONFIG": "1"}
     words = ["--require-hashes"]
     if wheelhouse:
         folders = sorted(Path(wheelhouse).expanduser().glob("*/"))
         words += ["--offline", "--no-index", *(f"--find-links={folder}" for folder in folders)]
     else:
-        environ = uv_environment(environ)
+        environ = make_uv_environment(environ)
     lock = target.with_name(f"{release}.txt")
-    lock.write_text(locks.text(f"nvflare-{release}.txt"), encoding="utf-8")
+    lock.write_text(locks.read_lock(f"nvflare-{release}.txt"), encoding="utf-8")
     uv, python = find_uv_bin(), str(target / "bin" / "python")
     try:
         _run([uv, "venv", "--quiet", "--python", sys.executable, str(target)], environ, release)
@@ -69,7 +69,7 @@ def _run(command: list[str], environ: dict[str, str], release: str) -> None:
             "look at its network and disk.",
         ) from None
     if done.returncode:
-        reason = masked(" ".join(done.stderr.split()))[-500:]
+        reason = mask_credentials(" ".join(done.stderr.split()))[-500:]
         raise Complaint(
             f"NVFlare {release}, which makes a federation's certificates, cannot be installed here: {reason}",
             "give this machine its package index, or a complete wheelhouse.",

@@ -18,7 +18,7 @@ class Trainers(NamedTuple):
     folder: Path
 
 
-def trainers(job_folder: Path) -> dict[str, Trainers]:
+def find_trainers(job_folder: Path) -> dict[str, Trainers]:
     """Return the trainers of each site, by name, from the job as NVFlare's simulator deployed it.
 
     With REKINDLE_ROUNDS in the environment they train that many rounds alone. The result is empty for a job
@@ -33,7 +33,7 @@ def trainers(job_folder: Path) -> dict[str, Trainers]:
     for site in sorted(job_folder.glob(MEMBERS)):
         for app in sorted(site.glob("simulate_job/app_*")):
             try:
-                config = json.loads(files.content(app / "config/config_fed_client.json"))
+                config = json.loads(files.read_content(app / "config/config_fed_client.json"))
             except FileNotFoundError:  # the server's
                 continue
             for component in config["components"]:

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from rekindle.records import moment_at
+from rekindle.records import convert_epoch
 
 from .workspace import LOG, LogLine, Workspace
 
@@ -52,7 +52,7 @@ class LogRecord:
         return LogLine(self.match, self.file, self.line)
 
 
-def logged(text: str) -> bool:
+def is_nvflare_log(text: str) -> bool:
     """Return whether NVFlare wrote a text: whether one of its first lines is a record."""
     return bool(_RECORD.search(text[:_BEGINNING]))
 
@@ -80,6 +80,8 @@ def read_records(run: Workspace, name: str, log: str = LOG) -> list[LogRecord]:
 
 def _seconds(stamp: str) -> float | None:
     try:
-        return moment_at(datetime.fromisoformat(f"{stamp[:19]}.{stamp[20:]}+00:00").timestamp()).timestamp()
+        return convert_epoch(
+            datetime.fromisoformat(f"{stamp[:19]}.{stamp[20:]}+00:00").timestamp()
+        ).timestamp()
     except ValueError:
         return None

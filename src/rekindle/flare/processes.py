@@ -17,7 +17,7 @@ _PARENT = f"{_APP}.client.client_train"
 _SHOWN_CLIENT = re.compile(r"simulator_worker[^\n]{0,500}? --client (\S{1,80})")
 
 
-def member(command: Sequence[str]) -> str | None:
+def find_member(command: Sequence[str]) -> str | None:
     """Return ``server``, or the name of the client's site; None if the process is neither.
 
     Args:
@@ -30,7 +30,7 @@ def member(command: Sequence[str]) -> str | None:
     return "server" if _SERVERS & set(command) else None
 
 
-def client_in(text: str) -> str | None:
+def find_client(text: str) -> str | None:
     """Return the site of the client whose command line ``text`` shows; None if it shows none."""
     shown = _SHOWN_CLIENT.search(text)
     return shown[1] if shown else None

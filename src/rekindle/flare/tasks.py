@@ -6,8 +6,8 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from . import announced
-from .announced import Workflow
+from . import configuration
+from .configuration import Workflow
 from .log import LogRecord, read_records
 from .workspace import SERVER, LogLine, Workspace
 
@@ -54,8 +54,8 @@ class Account:
         """Take the run's files; ``lost`` are sites that it goes on without, of which nothing counts."""
         self._workspace = workspace
         self._lost = lost
-        self.sites = [site for site in announced.sites(workspace) if site not in lost]
-        self.flows = announced.workflows(workspace)
+        self.sites = [site for site in configuration.read_sites(workspace) if site not in lost]
+        self.flows = configuration.read_workflows(workspace)
 
     @cached_property
     def records(self) -> list[LogRecord]:
@@ -115,7 +115,7 @@ class Account:
 
     def rounds_done(self, flow: Workflow, pattern: str) -> list[LogLine]:
         """Return the message at the end of each round: it has the results of all, or of all who stayed."""
-        if pattern == announced.AGGREGATED:
+        if pattern == configuration.AGGREGATED:
             pattern = rf"Aggregated {flow.sampled(len(self.sites))}/\d{{1,9}} results"
         return list(self.logged(flow, pattern))
 

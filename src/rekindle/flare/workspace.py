@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 from rekindle.host import files, folders
 from rekindle.records import RecordError
-from rekindle.records.evidence import not_read
+from rekindle.records.evidence import describe_unread
 
 LOG = "log.txt"
 ERROR_LOGS = ("log_error.txt", "error_log.txt")
@@ -60,7 +60,7 @@ class Member:
             found = sorted(path for path in self._path.rglob("*") if path.is_file() and not path.is_symlink())
             return {path.relative_to(self._path).as_posix(): path.lstat().st_size for path in found}
         try:
-            with files.opened(self._path) as packed, zipfile.ZipFile(packed) as archive:
+            with files.open_file(self._path) as packed, zipfile.ZipFile(packed) as archive:
                 return {entry.filename: entry.file_size for entry in archive.infolist() if not entry.is_dir()}
         except (OSError, zipfile.BadZipFile):
             return {}
@@ -78,8 +78,8 @@ class Member:
         """Return the content of ``name``; None if it is not there or damaged."""
         try:
             if not self._archived:
-                return files.content(self._path / name)
-            with files.opened(self._path) as packed, zipfile.ZipFile(packed) as archive:
+                return files.read_content(self._path / name)
+            with files.open_file(self._path) as packed, zipfile.ZipFile(packed) as archive:
                 with archive.open(name) as stream:
                     found = stream.read(files.LIMIT + 1)
                 return found if len(found) <= files.LIMIT else None
@@ -93,7 +93,7 @@ class Member:
             OSError: it is no regular file, damaged, or too large to be read from an archive.
         """
         if not self._archived:
-            return files.opened(self._path / name)
+            return files.open_file(self._path / name)
         content = self.read(name)
         if content is None:
             raise files.UnfitError(errno.EIO, "it cannot be read from its archive", name)
@@ -163,11 +163,11 @@ class Workspace:
         logs = (LOG, *ERROR_LOGS)
         for path in (member.path(log) for member in self.members.values() for log in logs):
             try:
-                files.content(path)
+                files.read_content(path)
             except FileNotFoundError:
                 continue
             except OSError as error:
-                yield not_read(path.relative_to(self.folder).as_posix(), error)
+                yield describe_unread(path.relative_to(self.folder).as_posix(), error)
 
     def models(self, *sites: str) -> dict[str, tuple[Member, str]]:
         """Return each model that the server saved, or ``sites`` in their apps' folders: where, and its name.
@@ -203,7 +203,7 @@ def _key(owner: str, name: str) -> str:
     return name if owner == SERVER else f"{owner}/{name}" if _OF_APP.search(name) else ""
 
 
-def of_run(run_dir: Path) -> list[Workspace]:
+def find_workspaces(run_dir: Path) -> list[Workspace]:
     """Return the workspace of each simulation in a run's folder; one without members if there is none."""
     workspaces = (_simulated(path, run_dir) for path in sorted((run_dir / folders.JOB).glob(_WORKSPACES)))
     return [workspace for workspace in workspaces if workspace] or [Workspace(run_dir, {})]
@@ -218,7 +218,7 @@ def _simulated(folder: Path, root: Path) -> Workspace | None:
     return Workspace(root, members, folder.name)
 
 
-def locate(path: Path) -> Workspace:
+def locate_workspace(path: Path) -> Workspace:
     """Return the one run of NVFlare's simulator or of a POC that ``path`` names or holds.
 
     Raises:

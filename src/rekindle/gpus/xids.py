@@ -4,7 +4,7 @@
 from functools import cache
 from importlib.resources import files
 
-from rekindle.records import Record, decodable, decode
+from rekindle.records import Record, allow_decoding, decode_json
 
 
 class _Xid(Record, kw_only=True, frozen=True):
@@ -15,7 +15,7 @@ class _Xid(Record, kw_only=True, frozen=True):
     """Whether a GPU with it is not accepted: it asks for more than a restart of the application."""
 
 
-@decodable
+@allow_decoding
 class _Xids(Record, kw_only=True, frozen=True):
     source: str
     disagree: str
@@ -27,13 +27,13 @@ class _Xids(Record, kw_only=True, frozen=True):
 _UNKNOWN = _Xid(means="not in our list", asks="look it up in the vendor's catalog", fails=True)
 
 
-def named(code: int) -> str:
+def name_xid(code: int) -> str:
     """Return a description, as in ``Xid 79 (GPU has fallen off the bus; restart the host)``."""
     xid = _of(code)
     return f"Xid {code} ({xid.means}; {xid.asks or _xids().ignored})"
 
 
-def fails(code: int) -> bool:
+def is_fatal(code: int) -> bool:
     """Whether a GPU with it is not accepted; an unknown code counts too."""
     return _of(code).fails
 
@@ -44,4 +44,4 @@ def _of(code: int) -> _Xid:
 
 @cache
 def _xids() -> _Xids:
-    return decode(files("rekindle.gpus").joinpath("xids.json").read_bytes(), _Xids)
+    return decode_json(files("rekindle.gpus").joinpath("xids.json").read_bytes(), _Xids)

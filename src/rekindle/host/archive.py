@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from . import files, folders, own
+from . import files, folders, storage
 
 TOTAL_LIMIT = 512 << 20
 """Bytes that one run may unpack to on the controller, and that its archive may have."""
@@ -32,7 +32,7 @@ _DEPTH_LIMIT = 32
 _NAME_LIMIT = 1024
 """Bytes of a name; 255 of each part of it."""
 _LONGEST = {tarfile.REGTYPE: files.LIMIT, tarfile.GNUTYPE_LONGNAME: _NAME_LIMIT + 1}
-"""Bytes that may follow a header, by each type of header that `pack` writes."""
+"""Bytes that may follow a header, by each type of header that `pack_run` writes."""
 _LOG = r"(log|log_error|error_log)\.txt(\.\d)?"
 """Of NVFlare, with what it moved out of it."""
 _FIRST = (
@@ -58,7 +58,7 @@ class ArchiveError(RuntimeError):
     """An archive from a host is not what a run packs; the text is one sentence."""
 
 
-class Packed(NamedTuple):
+class PackedFiles(NamedTuple):
     """Which files of a folder are in an archive, and which are not."""
 
     files: dict[str, str]
@@ -75,20 +75,22 @@ class Packed(NamedTuple):
             self.closed.append(name)
 
 
-def pack(run_dir: Path, target: Path) -> Packed:
+def pack_run(run_dir: Path, target: Path) -> PackedFiles:
     """Write the regular files of ``run_dir`` to ``target``: proof first, then by size.
 
     Links, large files and what cannot be read stay behind; ``left.json`` in the archive, a LeftBehind of
     records/run.py, lists them.
     """
-    packed = Packed({}, {}, [])
+    packed = PackedFiles({}, {}, [])
     made: set[PurePosixPath] = set()
     total = 0
     with tarfile.open(target, "w:gz", format=tarfile.GNU_FORMAT, compresslevel=6) as archive:
         for late, _, name in sorted(_candidates(run_dir, packed)):
             new = set(PurePosixPath(name).parents) - made
             try:
-                content = files.content(run_dir / name, FILE_LIMIT if late >= len(_FIRST) else files.LIMIT)
+                content = files.read_content(
+                    run_dir / name, FILE_LIMIT if late >= len(_FIRST) else files.LIMIT
+                )
             except OSError as error:
                 packed.leave(name, error)
                 continue
@@ -112,7 +114,7 @@ def _lateness(name: str) -> int:
     return next((n for n, pattern in enumerate(order) if pattern.fullmatch(name)), len(order))
 
 
-def _candidates(run_dir: Path, packed: Packed) -> Iterator[tuple[int, int, str]]:
+def _candidates(run_dir: Path, packed: PackedFiles) -> Iterator[tuple[int, int, str]]:
     """Yield how late each possible file of a run comes, its bytes and its name; leave out others."""
 
     def unread(error: OSError) -> None:
@@ -147,7 +149,7 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> str:
 
 
 @contextmanager
-def files_end_at(limit: int) -> Iterator[None]:
+def limit_files(limit: int) -> Iterator[None]:
     """Keep this process and its children, which fetch an archive, from files above ``limit`` bytes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit if hard == -1 else min(limit, hard), hard))
@@ -157,7 +159,7 @@ def files_end_at(limit: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def unpack(archive: Path, dest: Path, finish: Callable[[Path], object] | None = None) -> None:
+def unpack_archive(archive: Path, dest: Path, finish: Callable[[Path], object] | None = None) -> None:
     """Replace ``dest`` by the files of ``archive``, all of them or none.
 
     ``finish`` is called first on the folder aside in which they are unpacked.
@@ -167,7 +169,7 @@ def unpack(archive: Path, dest: Path, finish: Callable[[Path], object] | None = 
     Raises:
         ArchiveError: the archive is damaged, or holds what no run packs.
     """
-    with replaced(dest) as new:
+    with replace_folder(dest) as new:
         try:
             _extract(archive, new)
         except (tarfile.TarError, zlib.error, OSError, EOFError) as error:
@@ -178,13 +180,13 @@ def unpack(archive: Path, dest: Path, finish: Callable[[Path], object] | None = 
 
 
 @contextmanager
-def replaced(dest: Path) -> Iterator[Path]:
+def replace_folder(dest: Path) -> Iterator[Path]:
     """Make a new folder that takes the place of ``dest`` at the end, unless this fails."""
     with _aside(dest) as aside:
         new = aside / "new"
         new.mkdir(mode=0o700)
         yield new
-        with own.alone(dest.parent):
+        with storage.lock_folder(dest.parent):
             if os.path.lexists(dest):
                 dest.rename(aside / "old")
             new.rename(dest)
@@ -193,14 +195,14 @@ def replaced(dest: Path) -> Iterator[Path]:
 @contextmanager
 def _aside(dest: Path) -> Iterator[Path]:
     """Make a folder beside ``dest`` while this goes on, and remove those whose makers were killed."""
-    own.make_folder(dest.parent)
+    storage.make_folder(dest.parent)
     with ExitStack() as held:
-        with own.alone(dest.parent):
+        with storage.lock_folder(dest.parent):
             for path in dest.parent.glob(f".{dest.name}.*"):
-                with suppress(OSError), own.alone(path, wait=False):
+                with suppress(OSError), storage.lock_folder(path, wait=False):
                     shutil.rmtree(path)
             aside = Path(tempfile.mkdtemp(dir=dest.parent, prefix=f".{dest.name}."))
-            held.enter_context(own.alone(aside))
+            held.enter_context(storage.lock_folder(aside))
         held.callback(shutil.rmtree, aside)
         yield aside
 
@@ -275,7 +277,7 @@ def main() -> None:
         with suppress(OSError):
             if time.time() - path.lstat().st_mtime > _ABANDONED_S:
                 path.unlink()
-    pack(run_dir, target)
+    pack_run(run_dir, target)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from . import own, slurm
+from . import slurm, storage
 
 SCRIPT = "batch.sh"
 NOTICE_S = 120
@@ -21,27 +21,27 @@ class SlurmError(RuntimeError):
     """SLURM does not take a job; the text is one sentence with the fix."""
 
 
-def options(asked: Mapping[str, Any]) -> list[str]:
+def make_options(asked: Mapping[str, Any]) -> list[str]:
     """Return the options of both sbatch and srun for a Slurm record, without its number of nodes."""
     named = {"partition": asked["partition"], "account": asked.get("account"), "time": asked["time"]}
     named["gpus-per-node"] = asked.get("gpus_per_node")
     return [f"--{name}={value}" for name, value in named.items() if value] + list(asked.get("extra", ()))
 
 
-def is_ours(option: str) -> bool:
+def is_own_option(option: str) -> bool:
     """Whether our scripts set this option of sbatch's themselves, or would break with it.
 
     sbatch accepts a prefix of a long option's name, and the value of a short one without a space.
     """
     every = {"partition": "x", "account": "x", "time": "x", "gpus_per_node": 1}
-    lines = ("--nodes", *_fixed(Path()), *options(every))
+    lines = ("--nodes", *_fixed(Path()), *make_options(every))
     ours = [*_SHORT, *_SPOIL, *(line.partition("=")[0] for line in lines)]
     if option.startswith("--"):
         return any(name.startswith(option.partition("=")[0]) for name in ours)
     return option[:2] in ours
 
 
-def submit(folder: Path, command: list[str], asked: Iterable[str], environ: Mapping[str, str]) -> None:
+def submit_job(folder: Path, command: list[str], asked: Iterable[str], environ: Mapping[str, str]) -> None:
     """Queue a command as the job of ``folder``.
 
     Args:
@@ -56,14 +56,16 @@ def submit(folder: Path, command: list[str], asked: Iterable[str], environ: Mapp
     """
     lines = [f"#SBATCH {shlex.quote(option)}" for option in (*_fixed(folder), *asked)]
     script = ["#!/bin/sh", *lines, f"exec {shlex.join(command)}", ""]
-    own.write(folder / SCRIPT, "\n".join(script).encode())
+    storage.write_file(folder / SCRIPT, "\n".join(script).encode())
     given = {name: value for name, value in environ.items() if not name.startswith(("SBATCH_", "SLURM_"))}
-    answer = slurm.ask(["sbatch", "--parsable", str(folder / SCRIPT)], given)
+    answer = slurm.run_command(["sbatch", "--parsable", str(folder / SCRIPT)], given)
     if answer is None or answer.returncode:
         reason = " ".join(answer.stderr.split())[-300:] if answer else "sbatch does not answer"
         fix = "correct rekindle_slurm, or see what sinfo lists"
         raise SlurmError(f"SLURM does not take {folder / SCRIPT}: {reason}. Fix: {fix}.")
-    own.write(folder / slurm.JOB, json.dumps({"job": answer.stdout.strip().partition(";")[0]}).encode())
+    storage.write_file(
+        folder / slurm.JOB, json.dumps({"job": answer.stdout.strip().partition(";")[0]}).encode()
+    )
 
 
 def _fixed(folder: Path) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ _VARIABLES = {
 }
 
 
-def keep_below(cache: Path) -> None:
+def redirect_caches(cache: Path) -> None:
     """Set the folders of those caches for all child processes, unless the host's environment sets them.
 
     Hugging Face's existing cache is used, for the models and the token in it.

@@ -125,7 +125,7 @@ class Apptainer(Docker):
 
     def named(self, image: str, digest: str | None) -> str:
         """Return the file of an image, below Rekindle's folder."""
-        return f"{self.images}/{file_name(image)}.sif"
+        return f"{self.images}/{name_image_file(image)}.sif"
 
     def inspect(self, image: str) -> list[str]:
         """Return the command that prints the SHA-256 of the image's file."""
@@ -175,11 +175,11 @@ KINDS: dict[str, type[Docker]] = {"docker": Docker, "podman": Podman, "apptainer
 """By the engine's name, in the order in which they are preferred."""
 
 
-def file_name(image: str) -> str:
+def name_image_file(image: str) -> str:
     """Return what the file of an image is called, without its ending."""
     return re.sub(r"[^A-Za-z0-9.]+", "-", image)
 
 
-def name_of(run_dir: Path) -> str:
+def name_container(run_dir: Path) -> str:
     """Return the name of a run's container, which the run's next start has again."""
     return f"rekindle-{hashlib.sha256(str(run_dir).encode()).hexdigest()[:16]}"

@@ -33,7 +33,7 @@ class UnfitError(OSError):
     """Not a regular file within the size limit; ``strerror`` has the reason."""
 
 
-def opened(path: str | Path, flags: int = os.O_RDONLY) -> BinaryIO:
+def open_file(path: str | Path, flags: int = os.O_RDONLY) -> BinaryIO:
     """Open the regular file at ``path``; a FIFO, a device, a folder or a link is refused at once.
 
     Raises:
@@ -52,27 +52,27 @@ def opened(path: str | Path, flags: int = os.O_RDONLY) -> BinaryIO:
     return os.fdopen(descriptor, "ab" if flags & os.O_APPEND else "rb")
 
 
-def content(path: str | Path, limit: int = LIMIT) -> bytes:
+def read_content(path: str | Path, limit: int = LIMIT) -> bytes:
     """Return the content of the regular file at ``path``.
 
     Raises:
         UnfitError: it is no regular file, or has more than ``limit`` bytes.
         OSError: it cannot be read.
     """
-    with opened(path) as stream:
+    with open_file(path) as stream:
         found = stream.read(limit + 1)
     if len(found) > limit:
         raise UnfitError(errno.EFBIG, f"it has more than {limit} bytes", str(path))
     return found
 
 
-def end(path: str | Path, most: int) -> bytes:
+def read_end(path: str | Path, most: int) -> bytes:
     """Return the last ``most`` bytes of the regular file at ``path``.
 
     Raises:
         OSError: it is no regular file, or cannot be read.
     """
-    with opened(path) as stream:
+    with open_file(path) as stream:
         stream.seek(max(0, os.fstat(stream.fileno()).st_size - most))
         return stream.read(most)
 
@@ -87,7 +87,7 @@ class Tail:
     def lines(self) -> list[bytes]:
         """Return the complete lines that were not returned before, of a megabyte at most; none of no file."""
         try:
-            with opened(self._path) as stream:
+            with open_file(self._path) as stream:
                 stream.seek(self._read)
                 new = stream.read(_BLOCK)
         except OSError:
@@ -97,7 +97,7 @@ class Tail:
         return complete.splitlines()
 
 
-def sha256(path: str | Path, limit: int = HASHED) -> str:
+def digest_file(path: str | Path, limit: int = HASHED) -> str:
     """Return the SHA-256 of the regular file at ``path``, read in parts.
 
     Raises:
@@ -107,7 +107,7 @@ def sha256(path: str | Path, limit: int = HASHED) -> str:
     import hashlib  # noqa: PLC0415 - no poll needs it
 
     digest = hashlib.sha256()
-    with opened(path) as stream:
+    with open_file(path) as stream:
         size = os.fstat(stream.fileno()).st_size
         if size > limit:
             raise UnfitError(errno.EFBIG, f"it has more than {limit} bytes", str(path))
@@ -116,6 +116,6 @@ def sha256(path: str | Path, limit: int = HASHED) -> str:
     return digest.hexdigest()
 
 
-def found(folder: Path, pattern: str) -> list[Path]:
+def find_files(folder: Path, pattern: str) -> list[Path]:
     """Return the first `MOST` paths below ``folder`` that fit the glob ``pattern``, in order."""
     return sorted(islice(folder.glob(pattern), MOST))

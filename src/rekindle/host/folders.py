@@ -105,37 +105,37 @@ ENV_MARKER = "rekindle-env.json"
 """In a complete environment: its specification and its record."""
 
 
-def samples(node: str | None) -> str:
+def name_samples(node: str | None) -> str:
     """Return the name of the samples of a node, or of the one machine that a run is on."""
     return f"samples-{node}.jsonl" if node else SAMPLES
 
 
-def server_events(simulation: str) -> str:
+def name_server_events(simulation: str) -> str:
     """Return the evidence file of the server of a later simulation of one run, by its workspace."""
     return f"{EVIDENCE}/server.{simulation}.jsonl"
 
 
-def recorder(file: str) -> tuple[str, str]:
+def parse_recorder(file: str) -> tuple[str, str]:
     """Return which site of swarm learning wrote a file, and the server's of that simulation; else itself."""
     site, found, rest = Path(file).name.partition(".server.")
     return (site, f"{EVIDENCE}/server.{rest}") if found else ("", file)
 
 
-def root_of(run_dir: Path) -> Path:
+def find_root(run_dir: Path) -> Path:
     """Return the root that a run's folder on a host lies in."""
     return run_dir.parents[1]
 
 
-def environment(root: Path, name: str, lock_sha256: str) -> Path:
+def locate_environment(root: Path, name: str, lock_sha256: str) -> Path:
     """Return the folder of the environment of framework ``name`` that is built from a lock."""
     return root / ENVS / f"{name}-{lock_sha256[:12]}"
 
 
-def marker(root: Path, name: str, lock_sha256: str) -> Path:
+def locate_marker(root: Path, name: str, lock_sha256: str) -> Path:
     """Return the file that marks that environment as complete."""
-    return environment(root, name, lock_sha256) / ENV_MARKER
+    return locate_environment(root, name, lock_sha256) / ENV_MARKER
 
 
-def wheels(root: Path, lock_sha256: str) -> Path:
+def locate_wheels(root: Path, lock_sha256: str) -> Path:
     """Return where the wheels of a lock lie on a host that installs without a network."""
     return root / CACHE / "wheelhouse" / lock_sha256[:12]

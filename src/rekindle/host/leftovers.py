@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from . import folders, slurm
-from .engines import KINDS, name_of
-from .look import held
+from .engines import KINDS, name_container
+from .look import is_held
 
 BUILDER = "environments"
 _STOPS_WITHIN_S = 60
@@ -26,21 +26,21 @@ _ABANDONED_S = 120
 """No task needs its folder for so long without writing to it."""
 
 
-def running(root: Path) -> list[str]:
+def find_running(root: Path) -> list[str]:
     """Return the names of the runs in progress, and BUILDER if environments are being built."""
     locks = {BUILDER: root / folders.BUILD_LOCK}
     locks |= {run.name: run / folders.DRIVER_LOCK for run in sorted(root.glob(f"{folders.RUNS}/*"))}
-    return [name for name, path in locks.items() if held(path) or slurm.queued(path.parent)]
+    return [name for name, path in locks.items() if is_held(path) or slurm.is_queued(path.parent)]
 
 
 def end_processes(root: Path) -> None:
     """Ask runs to end themselves and record it; then end what else runs from ``root``."""
-    for name in running(root):
-        slurm.cancel(root / (folders.BUILDS if name == BUILDER else f"{folders.RUNS}/{name}"))
+    for name in find_running(root):
+        slurm.cancel_job(root / (folders.BUILDS if name == BUILDER else f"{folders.RUNS}/{name}"))
     for pid, command in _processes(root).items():
         if _is_ours(command, root):
             _signal(pid, signal.SIGTERM)
-    _wait(lambda: not running(root), _STOPS_WITHIN_S)
+    _wait(lambda: not find_running(root), _STOPS_WITHIN_S)
     _end_containers(root)
     for number in (signal.SIGTERM, signal.SIGKILL):
         for pid in _processes(root):
@@ -53,11 +53,11 @@ def _end_containers(root: Path) -> None:
     for path in root.glob(f"{folders.RUNS}/*/{folders.SPEC}"):
         with suppress(ValueError, KeyError, TypeError, OSError, subprocess.TimeoutExpired):
             engine = json.loads(path.read_text(encoding="utf-8"))["engine"]
-            for command in KINDS[engine["name"]](engine["path"], str(root)).end(name_of(path.parent)):
+            for command in KINDS[engine["name"]](engine["path"], str(root)).end(name_container(path.parent)):
                 subprocess.run(command, capture_output=True, timeout=_STOPS_WITHIN_S, check=False)
 
 
-def outside(root: Path) -> list[Path]:
+def find_outside(root: Path) -> list[Path]:
     """Return Rekindle's folders elsewhere: of runs in TMPDIR, and of killed tasks."""
     found = set()
     for path in root.glob(f"{folders.RUNS}/*/{folders.SPEC}"):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _RECORD_LIMIT = 1 << 20
 
 
-def taken(stream: BinaryIO, kind: int) -> bool:
+def take_lock(stream: BinaryIO, kind: int) -> bool:
     """Take a lock of ``kind`` on an open file; False if another process's lock prevents it."""
     try:
         fcntl.flock(stream, kind | fcntl.LOCK_NB)
@@ -29,16 +29,16 @@ def taken(stream: BinaryIO, kind: int) -> bool:
     return True
 
 
-def held(lock: str | Path) -> bool:
+def is_held(lock: str | Path) -> bool:
     """Whether a process holds ``lock``; False if it is not there, or not a regular file."""
     try:
-        with files.opened(lock) as stream:
-            return not taken(stream, fcntl.LOCK_SH)  # another reader is not a holder
+        with files.open_file(lock) as stream:
+            return not take_lock(stream, fcntl.LOCK_SH)  # another reader is not a holder
     except (FileNotFoundError, NotADirectoryError, files.UnfitError):
         return False
 
 
-def look(lock: str | Path, record: str | Path, nonce: str) -> str:
+def look_at(lock: str | Path, record: str | Path, nonce: str) -> str:
     """Return whether ``lock`` is held, or the job queued, and only then ``record``: the last one if not.
 
     In the frames of preflight's collector, as a shell prints what it likes before and after. A record that is
@@ -50,20 +50,20 @@ def look(lock: str | Path, record: str | Path, nonce: str) -> str:
 
         from . import slurm  # noqa: PLC0415
 
-        state, text = slurm.seen(Path(folder), lambda: _text(record))
+        state, text = slurm.read_state(Path(folder), lambda: _text(record))
     else:
-        state = "held" if held(lock) else "free"
+        state = "held" if is_held(lock) else "free"
         text = _text(record)
     return f"\n@@{nonce} {state} 0\n@@{nonce} record 0\n{text}\n@@{nonce} end 0\n"
 
 
 def _text(record: str | Path) -> str:
     try:
-        return files.content(record, _RECORD_LIMIT).decode("utf-8", "replace")
+        return files.read_content(record, _RECORD_LIMIT).decode("utf-8", "replace")
     except OSError:
         return ""
 
 
 def main() -> None:
-    """Print `look` with the arguments of the command line."""
-    sys.stdout.buffer.write(look(*sys.argv[1:]).encode())
+    """Print `look_at` with the arguments of the command line."""
+    sys.stdout.buffer.write(look_at(*sys.argv[1:]).encode())

@@ -16,13 +16,13 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
 from . import folders
-from .places import PACKAGE
+from .paths import PACKAGE
 
 _JOBS = "flare_jobs"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-def packed(jobs: Path, others: Mapping[str, Path] = MappingProxyType({})) -> bytes:
+def pack_payload(jobs: Path, others: Mapping[str, Path] = MappingProxyType({})) -> bytes:
     """Return the content of a payload, which is the same of the same files.
 
     Args:
@@ -33,8 +33,8 @@ def packed(jobs: Path, others: Mapping[str, Path] = MappingProxyType({})) -> byt
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for root, prefix, names in (
             (PACKAGE, "rekindle", _own(PACKAGE, _sent())),
-            (jobs, _JOBS, travelling(jobs)),
-            *((code, f"{_JOBS}/{name}", travelling(code)) for name, code in sorted(others.items())),
+            (jobs, _JOBS, list_travelling(jobs)),
+            *((code, f"{_JOBS}/{name}", list_travelling(code)) for name, code in sorted(others.items())),
         ):
             for name in names:
                 entry = zipfile.ZipInfo(f"{prefix}/{name}", _EPOCH)
@@ -48,7 +48,7 @@ def _sent() -> list[str]:
     return [name for name in _every(PACKAGE) if not name.startswith("locks/")]
 
 
-def written(data: bytes, folder: Path) -> Path:
+def write_payload(data: bytes, folder: Path) -> Path:
     """Return the payload's file in ``folder``, which is named by its content."""
     target = folder / f"rekindle-{hashlib.sha256(data).hexdigest()[:16]}.zip"
     if not target.exists():
@@ -60,7 +60,7 @@ def written(data: bytes, folder: Path) -> Path:
     return target
 
 
-def travelling(root: Path) -> list[str]:
+def list_travelling(root: Path) -> list[str]:
     """Return the files below ``root`` to send, relative to it: those that git tracks, or else all.
 
     Links to what is not sent, names that begin with a dot, Python's caches and results are excluded.
@@ -68,21 +68,21 @@ def travelling(root: Path) -> list[str]:
     return _own(root, _git(root, "--cached") or _every(root))
 
 
-def digest(root: Path) -> str:
+def digest_payload(root: Path) -> str:
     """Return a digest of the files of ``root`` that travel."""
     found = hashlib.sha256()
-    for name in travelling(root):
+    for name in list_travelling(root):
         found.update(hashlib.sha256(name.encode()).digest())
         found.update(hashlib.sha256((root / name).read_bytes()).digest())
     return found.hexdigest()[:12]
 
 
-def left_behind(root: Path) -> list[str]:
+def list_left_behind(root: Path) -> list[str]:
     """Return the files below ``root`` that are not sent as git does not track them yet."""
     return _own(root, _git(root, "--others", "--exclude-standard")) if _git(root, "--cached") else []
 
 
-def travels(name: str) -> bool:
+def does_travel(name: str) -> bool:
     """Return whether a file of that name is sent: it is neither hidden nor a cache of Python's."""
     return not any(part.startswith(".") or part == "__pycache__" for part in PurePosixPath(name).parts)
 
@@ -99,7 +99,7 @@ def _own(root: Path, names: list[str]) -> list[str]:
         if linked(PurePosixPath(name)):
             real = (root / name).resolve()
             file = real.relative_to(home).as_posix() if real.is_relative_to(home) else ""
-        return file in listed and travels(name) and travels(file) and (root / name).is_file()
+        return file in listed and does_travel(name) and does_travel(file) and (root / name).is_file()
 
     return sorted({name for name in names if owns(name)})
 
@@ -124,12 +124,12 @@ def _every(root: Path) -> list[str]:
     return found
 
 
-def data_of(job: str) -> str:
+def name_data(job: str) -> str:
     """Return the name under which the data of a user's job are sent."""
     return f"{job}.data"
 
 
-def job_files(payload: Path, name: str) -> Iterator[tuple[str, bytes]]:
+def read_job_files(payload: Path, name: str) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of each file of job ``name`` in a payload.
 
     Raises:
@@ -145,7 +145,7 @@ def job_files(payload: Path, name: str) -> Iterator[tuple[str, bytes]]:
 
 def extract_job(name: str, target: Path) -> None:
     """Copy the files of job ``name`` out of the payload that this code was imported from, into ``target``."""
-    for file, content in job_files(PACKAGE.parent, name):
+    for file, content in read_job_files(PACKAGE.parent, name):
         destination = target / file
         destination.parent.mkdir(parents=True, exist_ok=True)
         destination.write_bytes(content)

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import detached, own
+from . import background, storage
 from .folders import SPEC
 
 JOB, LOG = "slurm.json", "slurm.log"
@@ -31,17 +31,17 @@ _PLACE, _PLACE_S = "slurm-place.txt", 30
 _LIMIT_S = 30
 
 
-def node(environ: Mapping[str, str]) -> str:
+def name_node(environ: Mapping[str, str]) -> str:
     """Return the name of this machine in the inventory of a federation, or SLURM's, or else its own."""
     return environ.get("REKINDLE_NODE") or environ.get("SLURMD_NODENAME") or socket.gethostname()
 
 
-def queued(folder: Path) -> bool:
+def is_queued(folder: Path) -> bool:
     """Whether the job of ``folder`` waits or works; also True if SLURM does not answer."""
-    return look(folder)[0] != "free"
+    return ask_state(folder)[0] != "free"
 
 
-def look(folder: Path) -> tuple[str, str]:
+def ask_state(folder: Path) -> tuple[str, str]:
     """Return whether the job of ``folder`` is ``held``, ``free`` or ``unknown``, and why it waits.
 
     A job that could never start is cancelled, and then free.
@@ -60,7 +60,7 @@ def look(folder: Path) -> tuple[str, str]:
         return "held", f"job {job} is suspended by SLURM" if state in _SUSPENDED else ""
     reason, start, *partitions = rest
     if reason in _NEVER:
-        cancel(folder)
+        cancel_job(folder)
         return "free", f"Job {job} could never start in SLURM's partition: {reason}."
     place = _place(folder, job, ",".join(partitions))
     where = f", {place}," if place else ""
@@ -86,7 +86,7 @@ def _place(folder: Path, job: str, partitions: str) -> str:
             places.append((jobs.index(job) + 1, f"of {len(jobs)} in {partition}"))
     place = " ".join(map(str, min(places, default=())))
     with suppress(OSError):
-        own.write(kept, f"{job} {place}".encode())
+        storage.write_file(kept, f"{job} {place}".encode())
     return place
 
 
@@ -95,7 +95,9 @@ def _waiting(partitions: str) -> list[tuple[str, list[str]]]:
 
     It is empty where a user cannot see others' jobs.
     """
-    private = re.search(r"^PrivateData\s*=\s*(\S+)", output("scontrol", "show", "config") or "", re.MULTILINE)
+    private = re.search(
+        r"^PrivateData\s*=\s*(\S+)", read_output("scontrol", "show", "config") or "", re.MULTILINE
+    )
     if not private or "jobs" in private[1].split(","):
         return []
     order = ("--states=PENDING", "--array", "--priority", "--sort=-p,i")
@@ -109,10 +111,10 @@ def _waiting(partitions: str) -> list[tuple[str, list[str]]]:
 def _squeue(*options: str) -> subprocess.CompletedProcess[str] | None:
     """Run squeue without the user's own variables for it."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SQUEUE_")}
-    return ask(["squeue", "--noheader", *options], environ)
+    return run_command(["squeue", "--noheader", *options], environ)
 
 
-def seen(folder: Path, read: Callable[[], str]) -> tuple[str, str]:
+def read_state(folder: Path, read: Callable[[], str]) -> tuple[str, str]:
     """Return whether the job of ``folder`` is ``held``, ``free`` or ``unknown``, and a record of it.
 
     Args:
@@ -120,7 +122,7 @@ def seen(folder: Path, read: Callable[[], str]) -> tuple[str, str]:
         read: returns the progress record, or nothing. It counts unless the job waits, is suspended, could
             never start, or was ended before it could record its end; a run is then judged.
     """
-    state, waits = look(folder)
+    state, waits = ask_state(folder)
     record = read()
     if state == "free" and waits:
         return state, _progress("failed", f"{waits} Fix: ask for what it has, in rekindle_slurm.")
@@ -134,10 +136,10 @@ def seen(folder: Path, read: Callable[[], str]) -> tuple[str, str]:
     return state, record
 
 
-_progress = partial(detached.progress, elapsed_s=0, changed=True)
+_progress = partial(background.make_progress, elapsed_s=0, changed=True)
 
 
-def waited_s(folder: Path) -> float | None:
+def measure_wait(folder: Path) -> float | None:
     """Return for how long the job of ``folder`` was in the queue; None if it is not known."""
     known = _fields(_shown(_job(folder)))
     try:
@@ -147,7 +149,7 @@ def waited_s(folder: Path) -> float | None:
     return max(0.0, (began - queued).total_seconds())  # local times, which summer's end sets back
 
 
-def resumed(folder: Path) -> str:
+def find_resumed(folder: Path) -> str:
     """Return when SLURM last suspended or resumed the job of ``folder``; nothing if it never did."""
     when = _fields(_shown(_job(folder))).get("SuspendTime", "")
     return "" if when == "None" else when
@@ -160,8 +162,8 @@ def record_end(folder: Path) -> str:
     fields = _fields(shown)
     if nodes := _nodes(folder) or fields.get("NodeList"):
         states = "--states=down,drain,fail"
-        unfit = output("sinfo", "--Node", "--noheader", states, f"--nodes={nodes}", _UNFIT) or ""
-    own.write(folder / ENDED, f"{shown}{unfit}".encode())
+        unfit = read_output("sinfo", "--Node", "--noheader", states, f"--nodes={nodes}", _UNFIT) or ""
+    storage.write_file(folder / ENDED, f"{shown}{unfit}".encode())
     state, limit = fields.get("JobState", "it gives no reason"), fields.get("TimeLimit", "its limit")
     if state == "RUNNING":
         return f"Job {job} of SLURM is near the end of its time, {limit}."
@@ -170,7 +172,7 @@ def record_end(folder: Path) -> str:
 
 
 def _shown(job: str) -> str:
-    return output("scontrol", "--oneliner", "show", "job", job) or ""
+    return read_output("scontrol", "--oneliner", "show", "job", job) or ""
 
 
 def _fields(line: str) -> dict[str, str]:
@@ -183,10 +185,10 @@ def _nodes(folder: Path) -> str:
     return ",".join(map(str, nodes)) if isinstance(nodes, list) else ""
 
 
-def cancel(folder: Path) -> None:
+def cancel_job(folder: Path) -> None:
     """Cancel the job of ``folder``, if it has one."""
     if job := _job(folder):
-        ask(["scancel", job], os.environ)
+        run_command(["scancel", job], os.environ)
 
 
 def _job(folder: Path) -> str:
@@ -200,13 +202,13 @@ def _field(path: Path, name: str) -> Any:
         return ""
 
 
-def output(*command: str, limit_s: float | None = None) -> str | None:
+def read_output(*command: str, limit_s: float | None = None) -> str | None:
     """Return what one of SLURM's commands prints; None if it fails or takes longer than ``limit_s``."""
-    answer = ask(list(command), os.environ, limit_s)
+    answer = run_command(list(command), os.environ, limit_s)
     return answer.stdout if answer and answer.returncode == 0 else None
 
 
-def ask(
+def run_command(
     command: list[str], environ: Mapping[str, str], limit_s: float | None = None
 ) -> subprocess.CompletedProcess[str] | None:
     """Run one of SLURM's commands; None if it is not there, or takes longer than ``limit_s``."""

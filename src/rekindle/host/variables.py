@@ -65,7 +65,7 @@ def _patterns(words: str) -> tuple[frozenset[str], tuple[str, ...]]:
 _NAMES, _BEGINNINGS = _patterns(" ".join(ALLOWED))
 
 
-def for_jobs(environ: Mapping[str, str]) -> dict[str, str]:
+def select_for_jobs(environ: Mapping[str, str]) -> dict[str, str]:
     """Return what a job, its supervisor or a probe gets: of ``environ`` names that are allowed, without
     credentials, and `TELEMETRY_OFF`.
     """
@@ -83,13 +83,13 @@ def is_secret(name: str) -> bool:
     return bool(_SECRET.search(name)) and not name.lower().endswith(("_file", "_path", "_dir"))
 
 
-def path_from(python: str, environ: Mapping[str, str]) -> str:
+def make_path(python: str, environ: Mapping[str, str]) -> str:
     """Return the PATH of ``environ`` with the programs of an interpreter's environment first."""
     return f"{Path(python).parent}{os.pathsep}{environ.get('PATH', os.defpath)}"
 
 
-def for_installers(environ: Mapping[str, str]) -> dict[str, str]:
+def select_for_installers(environ: Mapping[str, str]) -> dict[str, str]:
     """Return what uv gets of ``environ``: a job's variables, and how to reach the package indexes."""
     names, beginnings = _patterns(_INSTALLERS)
     own = {name: value for name, value in environ.items() if name in names or name.startswith(beginnings)}
-    return for_jobs(environ) | own
+    return select_for_jobs(environ) | own

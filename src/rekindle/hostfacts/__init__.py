@@ -3,7 +3,7 @@
 
 # ruff: noqa: F401
 
-from .brought import archive, archive_name, notice, with_brought
+from .archives import add_brought, describe_brought, find_archive, name_archive
 from .frames import FactsError
-from .needs import interpreter, unmet
-from .record import flaw, host_record
+from .needs import choose_interpreter, find_unmet
+from .record import find_path_flaw, make_host_record

@@ -5,8 +5,8 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator
 
-from rekindle.records import Cluster, Complaint, NodeGroup, RecordError, Slurm, convert
-from rekindle.records.slurm import seconds_of
+from rekindle.records import Cluster, Complaint, NodeGroup, RecordError, Slurm, convert_builtins
+from rekindle.records.slurm import parse_limit
 
 from .frames import Frames
 
@@ -21,7 +21,7 @@ _UNFIT = ("down", "drain", "fail", "maint", "error", "inval", "unk", "no_respond
 _NONE = {"", "(null)", "none", "N/A"}
 
 
-def asking(nonce: str) -> str:
+def make_query(nonce: str) -> str:
     """Return shell commands that ask SLURM, in the collector's frames."""
     asked = {"sinfo": _SINFO, "accounts": _ACCOUNTS, "qos": _QOS}
     lines = [
@@ -32,7 +32,7 @@ def asking(nonce: str) -> str:
     return "; ".join([*lines, f"printf '\\n@@{nonce} end 0\\n'"])
 
 
-def cluster(frames: Frames) -> Cluster | None:
+def read_cluster(frames: Frames) -> Cluster | None:
     """Return the cluster in the frames; None if they cannot be used."""
     if not frames["sinfo"].answered:
         return None
@@ -40,7 +40,7 @@ def cluster(frames: Frames) -> Cluster | None:
     limits = [f"{name}: {line}" for name, line in lines if line.strip() and frames[name].answered]
     try:
         groups = tuple(map(_group, filter(str.strip, frames["sinfo"].text.splitlines())))
-        return convert({"groups": groups, "limits": limits}, Cluster)
+        return convert_builtins({"groups": groups, "limits": limits}, Cluster)
     except (ValueError, RecordError):
         return None
 
@@ -55,7 +55,7 @@ def _group(line: str) -> dict[str, object]:
     return {**fields, **numbers, **none, **own, "up": fields["up"] == "up"}
 
 
-def refusals(known: Cluster, wanted: Slurm, host: str) -> Iterator[Complaint]:
+def find_refusals(known: Cluster, wanted: Slurm, host: str) -> Iterator[Complaint]:
     """Yield a complaint about each request that the cluster of ``host`` can never fulfil."""
     groups = _groups_of(known, wanted.partition)
     if not groups:
@@ -68,7 +68,7 @@ def refusals(known: Cluster, wanted: Slurm, host: str) -> Iterator[Complaint]:
             f"{wanted.partition} of {host} has {count} nodes, and rekindle_slurm asks for {wanted.nodes}."
         )
         yield Complaint(message, f"ask for nodes: {count}, or for another partition.")
-    limit = seconds_of(groups[0].time_limit)
+    limit = parse_limit(groups[0].time_limit)
     own_qos = any(option.startswith(("--qos", "-q")) for option in wanted.extra)  # it may allow more
     if limit is not None and wanted.time_s > limit and not own_qos:
         message = f"{wanted.partition} of {host} gives no more time than {groups[0].time_limit}"
@@ -76,17 +76,17 @@ def refusals(known: Cluster, wanted: Slurm, host: str) -> Iterator[Complaint]:
         yield Complaint(f"{message}, and rekindle_slurm asks for {wanted.time}.", fix)
 
 
-def warnings(known: Cluster, wanted: Slurm, host: str) -> Iterator[str]:
+def find_warnings(known: Cluster, wanted: Slurm, host: str) -> Iterator[str]:
     """Warn about what may keep jobs waiting, or give them another kind of node than the inspected one."""
     groups = _groups_of(known, wanted.partition)
-    unfit = [group for group in groups if not takes_jobs(group)]
+    unfit = [group for group in groups if not does_take_jobs(group)]
     if not all(group.up for group in groups):
         yield f"{wanted.partition} of {host} is not up, so that no job starts there."
-    if (fit := sum(group.count for group in groups if takes_jobs(group))) < wanted.nodes:
+    if (fit := sum(group.count for group in groups if does_take_jobs(group))) < wanted.nodes:
         states = [f"{one.nodes} is {one.state}{f' ({one.why})' if one.why else ''}" for one in unfit]
         message = f"{fit} nodes of {wanted.partition} take jobs now"
         yield f"{message}, and rekindle_slurm asks for {wanted.nodes}: {', '.join(states)}."
-    node_kinds = kinds(known, wanted.partition)
+    node_kinds = group_nodes(known, wanted.partition)
     if len(node_kinds) > 1:
         listed = "; ".join(
             f"{', '.join(one.nodes for one in kind)} ({_kind(kind[0])})" for kind in node_kinds
@@ -96,7 +96,7 @@ def warnings(known: Cluster, wanted: Slurm, host: str) -> Iterator[str]:
         yield f"{message}, and runs may get any: {listed}. Fix: {fix}"
 
 
-def kinds(known: Cluster, partition: str) -> list[list[NodeGroup]]:
+def group_nodes(known: Cluster, partition: str) -> list[list[NodeGroup]]:
     """Return the groups of a partition by kind of node, in any state."""
     by_kind: dict[str, list[NodeGroup]] = {}
     for group in _groups_of(known, partition):
@@ -109,18 +109,18 @@ def _kind(group: NodeGroup) -> str:
     return ", ".join([f"{group.cpus} CPUs", f"{group.memory_mib} MiB", *more])
 
 
-def takes_jobs(group: NodeGroup) -> bool:
+def does_take_jobs(group: NodeGroup) -> bool:
     """Whether jobs start on these nodes now, or once others have ended."""
     return not group.state.startswith(_UNFIT) and not group.state.endswith("*")
 
 
-def first(nodes: str) -> str:
+def take_first(nodes: str) -> str:
     """Return the first name in SLURM's node list: ``n9`` of ``n[9-10],m1``; empty if it is not a name."""
     name = re.sub(r"\[(\w+)[^\[\]]*\]", r"\1", nodes).partition(",")[0]
     return name if re.fullmatch(r"\w[\w.-]{0,99}", name, re.ASCII) else ""
 
 
-def has(groups: Iterable[NodeGroup], node: str) -> bool:
+def has_node(groups: Iterable[NodeGroup], node: str) -> bool:
     """Whether a node is in these groups."""
     items = (item for group in groups for item in re.findall(r"[^,\[]+(?:\[[^\[\]]*\][^,\[]*)*", group.nodes))
     return any(_is_among(node, item) for item in items)

@@ -4,7 +4,7 @@
 import re
 from typing import get_args
 
-from rekindle.gpus.models import version_key
+from rekindle.gpus.models import parse_version
 from rekindle.records import Engine
 from rekindle.records.host import EngineName
 
@@ -15,7 +15,7 @@ _CDI = {"docker": "28.3", "podman": "4.1"}
 """The first version that gives a GPU by CDI without any setting."""
 
 
-def engines(frames: Frames) -> tuple[Engine, ...]:
+def read_engines(frames: Frames) -> tuple[Engine, ...]:
     """Return the container engines, whether or not they answer, in the order in which they are preferred."""
     gives = frames.get("containers", Frame("127", "")).text.split("\n")
     found = (_engine(name, frames.get(name, Frame("127", "")), gives) for name in get_args(EngineName))
@@ -35,7 +35,7 @@ def _engine(name: EngineName, frame: Frame, gives: list[str]) -> Engine | None:
         return Engine(name=name, path=path, version=None, message=message[:200].rstrip(".?"))
     toolkit = "nvidia" in (known[2] or "").split() or any("/nvidia-" in line for line in gives)
     specified = any("/cdi/" in line for line in gives)
-    newest = name in _CDI and version_key(known[1]) >= version_key(_CDI[name])
+    newest = name in _CDI and parse_version(known[1]) >= parse_version(_CDI[name])
     unmapped = name == "podman" and "no subuids" in gives
     return Engine(
         name=name,

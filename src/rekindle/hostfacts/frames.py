@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rekindle.host import places
+from rekindle.host import paths
 from rekindle.records import Complaint
 
-COLLECTOR = places.repository() / "roles/preflight/files/collect.sh"
+COLLECTOR = paths.find_collection() / "roles/preflight/files/collect.sh"
 _LIMIT = 8 << 20
 """Characters of an answer."""
 
@@ -56,7 +56,7 @@ class Frames(dict[str, Frame]):
         )
 
 
-def parse(raw: str, nonce: str) -> Frames:
+def parse_frames(raw: str, nonce: str) -> Frames:
     """Return the frames of ``raw`` by name; bytes that are not UTF-8 become U+FFFD.
 
     Lines may have a terminal's ends, as ssh gives one to commands without input.
@@ -90,7 +90,7 @@ def parse(raw: str, nonce: str) -> Frames:
     return frames
 
 
-def there(
+def ask_paths(
     execute: Callable[..., dict[str, Any]], host: str, what: str, paths: dict[str, Path], last: str = ":"
 ) -> Frames:
     """Return a frame for each path, `answered` if ``host`` has it; the last frame has ``last``'s output.
@@ -102,7 +102,7 @@ def there(
     answer, end = "; printf '\\n@@%s %s %%s\\n' $?", f"printf '@@{nonce} end 0\\n'"
     tests = [f"test -e {shlex.quote(str(path))}{answer % (nonce, name)}" for name, path in paths.items()]
     try:
-        return parse(execute("; ".join([*tests, last, end]))["stdout"], nonce)
+        return parse_frames(execute("; ".join([*tests, last, end]))["stdout"], nonce)
     except FactsError:
         raise FactsError(f"{host} does not list its {what}.", "see that its login shell runs sh.") from None
 
@@ -111,7 +111,7 @@ LIMITS_S = (20, 60)
 """For all probes of the first try, and the late ones of the second."""
 
 
-def ask(
+def ask_frames(
     execute: Callable[..., dict[str, Any]], root: str, tmpdir: str, *probes: str, through: Sequence[str] = ()
 ) -> Frames:
     """Return the host's answer, without changes to the host; a late probe is tried once more.
@@ -134,7 +134,7 @@ def ask(
         if answer["rc"] != 0:
             errors = " ".join(answer["stderr"].split())[-500:]
             raise FactsError(f"The collector failed on the host: {errors}")
-        frames.update(parse(answer["stdout"], nonce))
+        frames.update(parse_frames(answer["stdout"], nonce))
         probes = tuple(name for name, frame in frames.items() if frame.late)
         if not probes:
             break

@@ -3,14 +3,14 @@
 
 from collections.abc import Iterator
 
-from rekindle.gpus import usable
-from rekindle.gpus.models import newest_python, version_key
-from rekindle.gpus.usable import in_mig_mode, is_mig
+from rekindle.gpus import visibility
+from rekindle.gpus.models import choose_python, parse_version
+from rekindle.gpus.visibility import is_mig, refuse_mig
 from rekindle.host import folders
 from rekindle.records import Complaint, Gpu, HostRecord, Python
 from rekindle.records.complaint import ANOTHER
 
-from .record import flaw
+from .record import find_path_flaw
 
 MAX_MEMORY_IN_USE_MIB = 15
 """On a GPU before a run. Source: facebookresearch/gcm."""
@@ -51,7 +51,7 @@ _FACTS = {
 _MIB_PER_GB = 1000**3 / 1024**2
 
 
-def unmet(host: HostRecord, *, gpus_required: bool, min_free_gb: float) -> list[Complaint]:
+def find_unmet(host: HostRecord, *, gpus_required: bool, min_free_gb: float) -> list[Complaint]:
     """Return what ``host`` lacks; if empty, it can be used.
 
     Args:
@@ -78,18 +78,18 @@ def _driver(host: HostRecord) -> Iterator[Complaint]:
     failed = host.failed("nvidia-smi")
     if host.gpus:
         if failed:
-            message = f"The GPUs' health cannot be known{usable.reason_of(failed)}"
+            message = f"The GPUs' health cannot be known{visibility.end_with_reason(failed)}"
             yield Complaint(message, "run nvidia-smi -q there, and repair what it reports.")
         return
     on_bus = "an unknown number of" if host.pci_gpus is None else "no"
-    yield usable.absent(host) or Complaint(
-        f"No NVIDIA driver is loaded, and {on_bus} NVIDIA GPUs are on the PCI bus{usable.reason_of(failed)}",
+    yield visibility.explain_absent(host) or Complaint(
+        f"No NVIDIA driver is loaded, and {on_bus} NVIDIA GPUs are on the PCI bus{visibility.end_with_reason(failed)}",
         "use a host with GPUs, or set rekindle_gpus_required to false for CPU builds.",
     )
 
 
 def _gpus(host: HostRecord) -> Iterator[Complaint]:
-    if hidden := usable.hidden(host):
+    if hidden := visibility.explain_hidden(host):
         yield hidden
     for gpu in host.gpus:
         name = f"GPU {gpu.index} ({gpu.uuid or gpu.pci_bus_id or 'unnamed'})"
@@ -108,7 +108,7 @@ def _health(gpu: Gpu, name: str) -> Iterator[Complaint]:
             f"reset it (nvidia-smi --gpu-reset -i {gpu.index}) or restart the host, or {ANOTHER}.",
         )
     if is_mig(gpu):
-        yield in_mig_mode(gpu)
+        yield refuse_mig(gpu)
     if (gpu.ecc_uncorrected_volatile or 0) > MAX_UNCORRECTED_ECC:
         yield Complaint(
             f"{name} has {gpu.ecc_uncorrected_volatile} uncorrected ECC errors, "
@@ -168,7 +168,9 @@ def _space(host: HostRecord, min_free_gb: float) -> Iterator[Complaint]:
         if disk is None:
             failed = host.failed(f"disk-{use}")
             if not (failed and failed.timed_out):
-                yield Complaint(f"The free space of {name} cannot be read{usable.reason_of(failed)}", fix)
+                yield Complaint(
+                    f"The free space of {name} cannot be read{visibility.end_with_reason(failed)}", fix
+                )
         elif disk.free_mib < gb * _MIB_PER_GB:
             yield Complaint(
                 f"{name} has too little free space: {disk.free_mib / _MIB_PER_GB:.2f} GB at {disk.path}, "
@@ -189,19 +191,21 @@ def _python(host: HostRecord) -> Iterator[Complaint]:
     )
 
 
-def supported(python: Python) -> bool:
+def is_supported(python: Python) -> bool:
     """Whether our driver and the environments run on it."""
-    return OLDEST_PYTHON <= version_key(python.version)[:2] <= NEWEST_PYTHON
+    return OLDEST_PYTHON <= parse_version(python.version)[:2] <= NEWEST_PYTHON
 
 
 def _fit(host: HostRecord) -> bool:
-    return any(map(supported, host.pythons))
+    return any(map(is_supported, host.pythons))
 
 
-def interpreter(pythons: tuple[Python, ...]) -> str | None:
+def choose_interpreter(pythons: tuple[Python, ...]) -> str | None:
     """Return the path of the interpreter to use: the newest, preferably outside of a virtual environment.
 
     None if none fits; a path that a shell would split does not fit.
     """
-    best = newest_python(python for python in pythons if supported(python) and not flaw("it", python.path))
+    best = choose_python(
+        python for python in pythons if is_supported(python) and not find_path_flaw("it", python.path)
+    )
     return best.path if best else None

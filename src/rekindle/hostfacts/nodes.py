@@ -10,12 +10,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from rekindle.host import batch
-from rekindle.records import Cluster, Complaint, HostRecord, Slurm, to_builtins
-from rekindle.records.text import one_line
+from rekindle.records import Cluster, Complaint, HostRecord, Slurm, dump_builtins
+from rekindle.records.text import fold_line
 
 from . import cluster
-from .frames import FactsError, Frames, ask, parse
-from .record import host_record
+from .frames import FactsError, Frames, ask_frames, parse_frames
+from .record import make_host_record
 
 _PATIENCE_S, _PATIENCE_OF_OTHERS_S = 120, 20
 """For SLURM to allocate a node for the request, and one of each other kind."""
@@ -26,34 +26,36 @@ Execute = Callable[..., dict[str, Any]]
 """An action's ``_low_level_execute_command``."""
 
 
-def known_of(execute: Execute) -> Cluster | None:
+def ask_cluster(execute: Execute) -> Cluster | None:
     """Return SLURM's description of its cluster; None if it cannot be used."""
     nonce = secrets.token_hex(8)
     try:
-        return cluster.cluster(parse(execute(cluster.asking(nonce), sudoable=False)["stdout"], nonce))
+        return cluster.read_cluster(
+            parse_frames(execute(cluster.make_query(nonce), sudoable=False)["stdout"], nonce)
+        )
     except FactsError:
         return None
 
 
-def record(frames: Frames, host: str, root: str) -> HostRecord:
+def read_host(frames: Frames, host: str, root: str) -> HostRecord:
     """Return the record of ``host``, by the collector's answer; ``root`` is from the inventory.
 
     Raises:
         FactsError: the answer is invalid.
     """
     try:
-        return host_record(frames, host, root)
+        return make_host_record(frames, host, root)
     except (ValueError, RecursionError) as error:
         raise FactsError(f"The host's answer is invalid: {error}.", "do not trust that host.") from None
 
 
-def of_node(wanted: Slurm, what: str, *more: str) -> list[str]:
+def make_srun(wanted: Slurm, what: str, *more: str) -> list[str]:
     """Return the srun by which a command runs for a short time on one node of those that are wanted."""
-    asked = batch.options({**to_builtins(wanted), "time": _ASKING})
+    asked = batch.make_options({**dump_builtins(wanted), "time": _ASKING})
     return ["srun", "--quiet", "--nodes=1", "--ntasks=1", f"--job-name=rekindle-{what}", *asked, *more]
 
 
-class Nodes:
+class ClusterNodes:
     """The nodes that a login node's runs may get."""
 
     def __init__(self, execute: Execute, login: HostRecord, root: str, tmpdir: str) -> None:
@@ -81,14 +83,14 @@ class Nodes:
                     "name a folder in rekindle_root that they share.",
                 )
             name = frames["node"].text.strip() if "node" in frames else ""
-            return name, replace(record(frames, self._login.host, self._root), slurm=wanted)
+            return name, replace(read_host(frames, self._login.host, self._root), slurm=wanted)
 
     def others(self, wanted: Slurm, place: str, given: str) -> Iterator[tuple[str, HostRecord | str]]:
         """Yield a node of each kind other than ``given``'s in the partition, or why it was not inspected."""
-        kinds = cluster.kinds(self._login.cluster, wanted.partition) if self._login.cluster else []
-        for kind in [kind for kind in kinds if not cluster.has(kind, given)][:_MOST_KINDS]:
-            fit = [group for group in kind if cluster.takes_jobs(group)]
-            name = cluster.first(fit[0].nodes) if fit else ""
+        kinds = cluster.group_nodes(self._login.cluster, wanted.partition) if self._login.cluster else []
+        for kind in [kind for kind in kinds if not cluster.has_node(kind, given)][:_MOST_KINDS]:
+            fit = [group for group in kind if cluster.does_take_jobs(group)]
+            name = cluster.take_first(fit[0].nodes) if fit else ""
             if not name:
                 continue
             asked = wanted if "gpu" in (fit[0].gres or "") else replace(wanted, gpus_per_node=0)
@@ -96,7 +98,7 @@ class Nodes:
                 try:
                     now = (f"--nodelist={name}", f"--immediate={_PATIENCE_OF_OTHERS_S}")
                     frames = self._inspect(asked, mark, *now)
-                    seen = record(frames, self._login.host, self._root)
+                    seen = read_host(frames, self._login.host, self._root)
                 except Complaint as error:
                     yield name, f"{name} was not inspected: {error.message}"
                     continue
@@ -105,8 +107,8 @@ class Nodes:
             yield name, replace(seen, slurm=wanted)
 
     def _inspect(self, wanted: Slurm, mark: str, *more: str) -> Frames:
-        through = ["env", f"REKINDLE_MARK={mark}", *of_node(wanted, "preflight", *more)]
-        return ask(self._execute, self._root, self._tmpdir, through=through)
+        through = ["env", f"REKINDLE_MARK={mark}", *make_srun(wanted, "preflight", *more)]
+        return ask_frames(self._execute, self._root, self._tmpdir, through=through)
 
     @contextmanager
     def _marked(self, place: str) -> Iterator[str]:
@@ -114,7 +116,7 @@ class Nodes:
         made = self._execute(f"mktemp {shlex.quote(place)}/.rekindle-XXXXXXXX")
         mark = made["stdout"].strip().rpartition("\n")[2]
         if made["rc"] or not mark:
-            reason = one_line(made["stderr"]) or "no file is made"
+            reason = fold_line(made["stderr"]) or "no file is made"
             raise FactsError(
                 f"{place} on {self._login.host} cannot be written to: {reason}.",
                 "name a folder in rekindle_root that the user of the host may write to.",

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 from xml.etree import ElementTree
 
-from rekindle.gpus.models import capability
-from rekindle.records import Driver, Gpu, GpuProcess, convert
+from rekindle.gpus.models import find_capability
+from rekindle.records import Driver, Gpu, GpuProcess, convert_builtins
 
 from .frames import Frame, Frames
-from .system import digits, line
+from .system import parse_digits, read_line
 
 COMMANDS = {
     "nvidia-smi": "nvidia-smi -q -x",
@@ -102,20 +102,20 @@ class Nvidia(NamedTuple):
     topology: tuple[tuple[str, ...], ...]
 
 
-def parse(frames: Frames) -> Nvidia:
+def parse_nvidia(frames: Frames) -> Nvidia:
     """Read all frames; missing and broken facts are left out."""
-    log = document(frames["nvidia-smi"].text)
+    log = parse_document(frames["nvidia-smi"].text)
     if log is None:
         log = ElementTree.Element("nvidia_smi_log")
     rows = _rows(frames["nvidia-query"].text)
     gpus = _gpus(log, rows, frames)
     by_csv = (row["driver_version"] for row in rows if "driver_version" in row)
     version = log.findtext("driver_version") or next(by_csv, None)
-    loaded = driver(frames, version, log.findtext("cuda_version"))
+    loaded = find_driver(frames, version, log.findtext("cuda_version"))
     return Nvidia(loaded, gpus, _topology(frames["nvidia-topo"], len(gpus)))
 
 
-def document(text: str) -> ElementTree.Element | None:
+def parse_document(text: str) -> ElementTree.Element | None:
     """Return the XML document in ``text``, without messages around it; None if there is no complete one."""
     _, opened, rest = text.partition("<nvidia_smi_log>")
     inside, closed, _ = rest.rpartition("</nvidia_smi_log>")
@@ -190,7 +190,7 @@ def _gpu(
     uuid, name = _figure(values.get("uuid")), _figure(values.get("name"))
     match = re.match(r"(?:0x)?([0-9A-F]{4})10DE\Z", values.get("device", "").upper())
     device = match[1] if match else None
-    return convert(
+    return convert_builtins(
         {
             "index": position if index is None else index,
             "state": state,
@@ -203,7 +203,7 @@ def _gpu(
             **{field: _integer(values.get(field)) for field in _NUMBERS},
             "pci_bus_id": _bus(values.get("pci_bus_id", "")) or None,
             "device": device,
-            "compute_capability": capability(name, values.get("compute_capability"), device),
+            "compute_capability": find_capability(name, values.get("compute_capability"), device),
         },
         Gpu,
     )
@@ -271,7 +271,7 @@ def _topology(frame: Frame, gpus: int) -> tuple[tuple[str, ...], ...]:
 _MODULE = re.compile(r"Kernel Module\D{0,40}?\s(?:for \S{1,40}\s{1,8})?(\d{1,9}\.[\d.]{1,40})")
 
 
-def driver(frames: Frames, smi_version: str | None, cuda: str | None) -> Driver | None:
+def find_driver(frames: Frames, smi_version: str | None, cuda: str | None) -> Driver | None:
     """Return the loaded driver, by the first source that knows it; None if there is none.
 
     Args:
@@ -283,11 +283,11 @@ def driver(frames: Frames, smi_version: str | None, cuda: str | None) -> Driver 
     module = _MODULE.search(proc)
     open_module = "Open Kernel Module" in proc if module else None
     sources: tuple[tuple[str | None, Source, bool | None], ...] = (
-        (line(frames, "driver-sys"), "/sys/module/nvidia/version", open_module),
+        (read_line(frames, "driver-sys"), "/sys/module/nvidia/version", open_module),
         (module and module[1], "/proc/driver/nvidia/version", open_module),
         (smi_version, "nvidia-smi", None),
     )
     for text, source, is_open in sources:
-        if version := digits(text):
-            return Driver(version=version, source=source, cuda=digits(cuda), open_module=is_open)
+        if version := parse_digits(text):
+            return Driver(version=version, source=source, cuda=parse_digits(cuda), open_module=is_open)
     return None

@@ -3,19 +3,19 @@
 
 import configparser
 
-from rekindle.environments.indexes import masked, pip_settings
+from rekindle.environments.indexes import mask_credentials, read_pip_settings
 from rekindle.records import FailedProbe
 
 from .frames import Frames
-from .system import variables
+from .system import parse_variables
 
 
-def settings(frames: Frames) -> tuple[dict[str, str], tuple[FailedProbe, ...]]:
+def read_settings(frames: Frames) -> tuple[dict[str, str], tuple[FailedProbe, ...]]:
     """Return the settings of ``pip install`` by option, passwords masked, and the files that do not parse.
 
     The user's files are not read if PIP_CONFIG_FILE exists, and none is read if it names /dev/null.
     """
-    environment = variables(frames["pip-env"].text)
+    environment = parse_variables(frames["pip-env"].text)
     own_file = environment.pop("PIP_CONFIG_FILE", None)
     files: tuple[str, ...] = ()
     if own_file != "/dev/null":
@@ -25,11 +25,11 @@ def settings(frames: Frames) -> tuple[dict[str, str], tuple[FailedProbe, ...]]:
     for name in files:
         text = frames[name].text if frames[name].answered else ""
         try:
-            pip_settings([text], {})
+            read_pip_settings([text], {})
         except configparser.Error as error:
-            message = f"pip cannot read this file: {masked(' '.join(error.message.split()))}."
+            message = f"pip cannot read this file: {mask_credentials(' '.join(error.message.split()))}."
             problems.append(FailedProbe(name=name, message=message))
             continue
         texts.append(text)
-    values = pip_settings(texts, environment)
-    return {name: masked(value) for name, value in values.items()}, tuple(problems)
+    values = read_pip_settings(texts, environment)
+    return {name: mask_credentials(value) for name, value in values.items()}, tuple(problems)

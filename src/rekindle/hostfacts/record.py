@@ -3,17 +3,17 @@
 
 import re
 
-from rekindle.records import Complaint, FailedProbe, HostRecord, checked, timestamp
+from rekindle.records import Complaint, FailedProbe, HostRecord, check_bounds, format_time
 
 from . import nvidia, pip, system
-from .engines import engines
+from .engines import read_engines
 from .frames import FactsError, Frame, Frames
 
 _UNFIT = re.compile(r"[^\w./@+=~-]")
 """Other characters, at which NVFlare, uv, PYTHONPATH or sftp split or expand a path."""
 
 
-def flaw(name: str, path: str) -> Complaint | None:
+def find_path_flaw(name: str, path: str) -> Complaint | None:
     """Return why the setting ``name`` cannot be a folder on the host; None if it can."""
     if not path.startswith(("/", "~/")) and path != "~":
         return Complaint(f"{name} is {path!r}, a relative path.", "begin it with / or ~/.")
@@ -23,7 +23,7 @@ def flaw(name: str, path: str) -> Complaint | None:
     return None
 
 
-def host_record(frames: Frames, host: str, root: str) -> HostRecord:
+def make_host_record(frames: Frames, host: str, root: str) -> HostRecord:
     """Return the record of ``host``, from its collector's ``frames``.
 
     Args:
@@ -35,13 +35,13 @@ def host_record(frames: Frames, host: str, root: str) -> HostRecord:
         FactsError: the answer lacks a fact of every Linux host, or ``root`` has a flaw.
         RecordError: it is larger than any host's.
     """
-    home = system.required(frames, "home")
+    home = system.require_line(frames, "home")
     folder = home + root[1:] if root == "~" or root.startswith("~/") else root
-    if unfit := flaw("rekindle_root", folder):
+    if unfit := find_path_flaw("rekindle_root", folder):
         raise FactsError(unfit.message, unfit.fix)
-    gpus = nvidia.parse(frames)
-    pip_settings, pip_problems = pip.settings(frames)
-    limit = system.required(frames, "limit")
+    gpus = nvidia.parse_nvidia(frames)
+    pip_settings, pip_problems = pip.read_settings(frames)
+    limit = system.require_line(frames, "limit")
     problems = [
         FailedProbe(name=name, message=message, timed_out=frame.late)
         for name, frame in frames.items()
@@ -49,28 +49,28 @@ def host_record(frames: Frames, host: str, root: str) -> HostRecord:
     ]
     record = HostRecord(
         host=host,
-        collected=timestamp(),
-        user=system.line(frames, "user") or system.required(frames, "uid"),
+        collected=format_time(),
+        user=system.read_line(frames, "user") or system.require_line(frames, "uid"),
         home=home,
         root=folder,
-        boot=system.line(frames, "boot"),
-        os=system.operating_system(frames),
-        cpu=system.cpu(frames),
-        memory=system.memory(frames),
-        disks=system.disks(frames, home, folder),
-        pythons=system.pythons(frames),
+        boot=system.read_line(frames, "boot"),
+        os=system.read_system(frames),
+        cpu=system.read_cpu(frames),
+        memory=system.read_memory(frames),
+        disks=system.read_disks(frames, home, folder),
+        pythons=system.read_pythons(frames),
         driver=gpus.driver,
         gpus=gpus.gpus,
-        pci_gpus=system.pci_gpus(frames),
-        pci_devices=system.pci_devices(frames),
+        pci_gpus=system.count_pci_gpus(frames),
+        pci_devices=system.read_pci_devices(frames),
         topology=gpus.topology,
-        cuda_toolkit=system.cuda_toolkit(frames),
-        engines=engines(frames),
-        nccl_environment=system.variables(frames["nccl"].text),
+        cuda_toolkit=system.read_cuda_toolkit(frames),
+        engines=read_engines(frames),
+        nccl_environment=system.parse_variables(frames["nccl"].text),
         pip=pip_settings,
         problems=(*problems, *pip_problems),
     )
-    return checked(record)
+    return check_bounds(record)
 
 
 def _shared(found: str) -> str | None:
@@ -89,7 +89,7 @@ def _problem(name: str, frame: Frame, limit: str) -> str | None:
     if frame.late:
         return f"{nvidia.COMMANDS.get(name, f'The probe {name}')} timed out after {limit} s."
     if frame.answered:
-        whole = name != "nvidia-smi" or nvidia.document(frame.text) is not None
+        whole = name != "nvidia-smi" or nvidia.parse_document(frame.text) is not None
         gave = "broken XML" if "<nvidia_smi_log>" in frame.text else f"no XML but: {printed}"
         return None if whole else f"nvidia-smi -q -x gave {gave}."
     if name in ("root", "tmpdir"):

@@ -5,8 +5,8 @@ import re
 from contextlib import suppress
 from typing import Any, get_args, get_type_hints
 
-from rekindle.gpus.models import version_key
-from rekindle.records import Cpu, Disk, Memory, Os, PciGpu, Python, RecordError, decode
+from rekindle.gpus.models import parse_version
+from rekindle.records import Cpu, Disk, Memory, Os, PciGpu, Python, RecordError, decode_json
 
 from .frames import FactsError, Frames
 
@@ -14,19 +14,19 @@ _DIGITS = re.compile(r"[0-9]{1,5}(?:\.[0-9]{1,5}){0,3}(?![0-9.])")
 _PCI = re.compile(r"^([0-9a-fA-F:.]{7,16}) ([0-9a-fA-F]{4}) ?([\w-]{0,40})$", re.MULTILINE)
 
 
-def line(frames: Frames, name: str) -> str | None:
+def read_line(frames: Frames, name: str) -> str | None:
     """Return the first line of a probe that succeeded with output."""
     frame = frames.get(name)
     return frame.first_line if frame and frame.answered and frame.text.strip() else None
 
 
-def required(frames: Frames, name: str) -> str:
+def require_line(frames: Frames, name: str) -> str:
     """Return the first line of a probe.
 
     Raises:
         FactsError: it failed or was late; every Linux host answers it.
     """
-    answer = line(frames, name)
+    answer = read_line(frames, name)
     if name in frames and frames[name].late:
         raise FactsError(
             f"The host was slow: it did not report its {name} within {frames['limit'].first_line} s.",
@@ -38,7 +38,7 @@ def required(frames: Frames, name: str) -> str:
     return answer
 
 
-def operating_system(frames: Frames) -> Os:
+def read_system(frames: Frames) -> Os:
     """Read os-release(5), which also gives the defaults, and uname."""
     pairs: list[Any] = re.findall(r"""^([A-Z_]+)=["']?(.*?)["']?$""", frames["os"].text, re.MULTILINE)
     release: dict[str, str] = dict(pairs) if frames["os"].answered else {}
@@ -46,31 +46,31 @@ def operating_system(frames: Frames) -> Os:
         id=release.get("ID", "linux"),
         version=release.get("VERSION_ID"),
         name=release.get("PRETTY_NAME", release.get("NAME", "Linux")),
-        kernel=required(frames, "kernel"),
-        architecture=required(frames, "architecture"),
-        glibc=digits((line(frames, "glibc") or "").removeprefix("glibc ")),
+        kernel=require_line(frames, "kernel"),
+        architecture=require_line(frames, "architecture"),
+        glibc=parse_digits((read_line(frames, "glibc") or "").removeprefix("glibc ")),
     )
 
 
-def digits(text: str | None) -> str | None:
+def parse_digits(text: str | None) -> str | None:
     """Return the numbers at the start of a version, without a distribution's suffix; None without any."""
     match = _DIGITS.match((text or "").strip())
     return match[0] if match else None
 
 
-def cpu(frames: Frames) -> Cpu:
+def read_cpu(frames: Frames) -> Cpu:
     """Read the model and the number of processors that this user may run on."""
-    cores = required(frames, "cores")
+    cores = require_line(frames, "cores")
     if not re.fullmatch("[0-9]{1,6}", cores):
         raise FactsError(
             f"The host reports {cores!r} as its number of cores.", "see what nproc prints there."
         )
-    return Cpu(model=line(frames, "cpu"), cores=int(cores))
+    return Cpu(model=read_line(frames, "cpu"), cores=int(cores))
 
 
-def memory(frames: Frames) -> Memory:
+def read_memory(frames: Frames) -> Memory:
     """Read /proc/meminfo, whose figures are KiB."""
-    required(frames, "memory")
+    require_line(frames, "memory")
     pairs = re.findall(r"^(\w+): +(\d{1,15})\b", frames["memory"].text, re.MULTILINE)
     kib = {name: int(value) for name, value in pairs}
     if "MemTotal" not in kib:
@@ -79,7 +79,7 @@ def memory(frames: Frames) -> Memory:
     return Memory(total_mib=kib["MemTotal"] // 1024, available_mib=available // 1024)
 
 
-def disks(frames: Frames, home: str, root: str) -> tuple[Disk, ...]:
+def read_disks(frames: Frames, home: str, root: str) -> tuple[Disk, ...]:
     """Read ``df -Pk`` of each place; one that did not answer is left out."""
     paths = {
         "system": "/",
@@ -99,7 +99,7 @@ def disks(frames: Frames, home: str, root: str) -> tuple[Disk, ...]:
     return tuple(measured)
 
 
-def pythons(frames: Frames) -> tuple[Python, ...]:
+def read_pythons(frames: Frames) -> tuple[Python, ...]:
     """Return the interpreters that answered, newest first, one for each path.
 
     If the probe was given up, these are the interpreters that answered in time.
@@ -107,19 +107,19 @@ def pythons(frames: Frames) -> tuple[Python, ...]:
     by_path: dict[str, Python] = {}
     for text in frames["pythons"].text.splitlines():
         with suppress(RecordError):  # a shell's message that it cannot start one
-            python = decode(text, Python)
+            python = decode_json(text, Python)
             by_path.setdefault(python.path, python)
-    newest = sorted(by_path.values(), key=lambda python: (version_key(python.version), python.path))
+    newest = sorted(by_path.values(), key=lambda python: (parse_version(python.version), python.path))
     return tuple(reversed(newest))
 
 
-def pci_gpus(frames: Frames) -> int | None:
+def count_pci_gpus(frames: Frames) -> int | None:
     """Count NVIDIA's display controllers on the PCI bus; None if it cannot be read, or in a container."""
     frame = frames["pci"]
     return len(frame.text.splitlines()) if frame.answered else None
 
 
-def pci_devices(frames: Frames) -> tuple[PciGpu, ...]:
+def read_pci_devices(frames: Frames) -> tuple[PciGpu, ...]:
     """Return the GPUs whose model the bus has."""
     matches: list[Any] = _PCI.findall(frames["pci"].text)
     return tuple(
@@ -128,13 +128,13 @@ def pci_devices(frames: Frames) -> tuple[PciGpu, ...]:
     )
 
 
-def cuda_toolkit(frames: Frames) -> str | None:
+def read_cuda_toolkit(frames: Frames) -> str | None:
     """Return the release that nvcc gives: ``12.8``."""
     match = re.search(r"release (\d+\.\d+)", frames["toolkit"].text)
     return match[1] if match and frames["toolkit"].answered else None
 
 
-def variables(text: str) -> dict[str, str]:
+def parse_variables(text: str) -> dict[str, str]:
     """Return the environment variables that ``env`` printed."""
     pairs: list[Any] = re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE)
     return dict(pairs)

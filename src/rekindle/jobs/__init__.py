@@ -3,23 +3,31 @@
 
 # ruff: noqa: F401
 
-from .containers import archive_of, engine_of, id_of_image
-from .data import find_missing, sent_with
-from .defaults import folder_of
-from .load import (
-    Own,
-    asked_as,
-    example_names,
-    expand,
-    known_jobs,
+from .containers import choose_engine, find_image_id, name_image_archive
+from .data import find_missing, list_sent_data
+from .defaults import locate_folder
+from .loader import (
+    OwnJob,
+    expand_names,
+    list_examples,
+    list_jobs,
     load_job,
-    load_of_plan,
     load_planned,
-    own_path,
+    load_planned_job,
+    name_arguments,
     read_own,
-    with_arguments,
-    with_sizes,
+    resolve_own,
+    set_arguments,
+    set_sizes,
 )
+from .obstacles import find_moved_names
 from .placement import NoRunError
-from .prepare import digest, environment_of, foresee, prepare, stops, within, without_a_run
-from .unfit import of_another_release
+from .preparation import (
+    choose_environment,
+    digest_inputs,
+    find_stops,
+    foresee_jobs,
+    limit_spec,
+    make_verdict,
+    prepare_spec,
+)

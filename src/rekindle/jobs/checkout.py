@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
-from rekindle.host.payload import travels
+from rekindle.host.payload import does_travel
 from rekindle.records import Job, RecordError
-from rekindle.records.text import few
-from rekindle.solver.catalogue import rules
+from rekindle.records.text import list_few
+from rekindle.solver.catalogue import load_rules
 
-from .placement import Unplaceable, minor
+from .placement import PlacementError, cut_minor
 
 _SETTING = "rekindle_nvflare_checkout"
 _UPSTREAM = "https://github.com/NVIDIA/NVFlare"
@@ -43,12 +43,12 @@ class Checkout:
         Raises:
             RecordError: an example is not there, or the checkout is of another release.
         """
-        fits = minor(self.nvflare)
+        fits = cut_minor(self.nvflare)
         for job in jobs:
             example = job.example
             if not (example and example.folder) or fits not in example.releases or self.lacks(job):
                 continue
-            if minor(self.commit) not in {None, fits}:
+            if cut_minor(self.commit) not in {None, fits}:
                 raise RecordError(
                     f"{self.folder} is a checkout of NVFlare {self.commit}, and hosts get {self.nvflare}.",
                     f"name a checkout of {fits} in {_SETTING}.",
@@ -59,14 +59,14 @@ class Checkout:
                     f"name a checkout of NVFlare {' or '.join(example.releases)} in {_SETTING}.",
                 )
 
-    def lacks(self, job: Job) -> Unplaceable | None:
+    def lacks(self, job: Job) -> PlacementError | None:
         """Return why an example was removed from this checkout; None if it has it, or should have it."""
         example = job.example
         if example is None or example.folder is None or example.removed is None:
             return None
         if (self.folder / _EXAMPLES / example.folder).is_dir():
             return None
-        return Unplaceable(
+        return PlacementError(
             f"The checkout of NVFlare, {self.commit}, has no {_EXAMPLES}/{example.folder} any more: "
             f"{example.removed.why}.",
             f"Name a folder with NVFlare checked out at {example.removed.commit} in {_SETTING}.",
@@ -83,7 +83,7 @@ class Checkout:
             return self.commit
         committed = _committed(self.folder, f"{_EXAMPLES}/{job.example.folder}")
         edited = sorted(name for name in {*sent, *committed} if sent.get(name) != committed.get(name))
-        return f"{self.commit}-dirty ({few(edited)})" if edited else self.commit
+        return f"{self.commit}-dirty ({list_few(edited)})" if edited else self.commit
 
     def examples(self, jobs: Iterable[Job]) -> dict[str, Path]:
         """Return the folder of each example here among ``jobs``, by its name."""
@@ -92,7 +92,7 @@ class Checkout:
         return {name: folder for name, folder in examples.items() if folder.is_dir()}
 
 
-def named(setting: str, nvflare: str | None) -> Checkout:
+def provide_checkout(setting: str, nvflare: str | None) -> Checkout:
     """Return the checkout that ``setting`` names; what is cloned is kept in this user's cache.
 
     Args:
@@ -102,7 +102,7 @@ def named(setting: str, nvflare: str | None) -> Checkout:
     Raises:
         RecordError: it is no checkout, or cannot be cloned.
     """
-    installed = nvflare or rules().nvflare.version
+    installed = nvflare or load_rules().nvflare.version
     url, _, ref = (setting or f"{_UPSTREAM}@{installed}").rpartition("@")
     folder = _cloned(url, ref) if "://" in url else Path(setting).expanduser().absolute()
     if not (folder / _EXAMPLES).is_dir():
@@ -143,7 +143,7 @@ def _committed(checkout: Path, folder: str) -> dict[str, bytes]:
         for member in archive:
             name = member.name.removeprefix(f"{folder}/")
             content = archive.extractfile(member) if member.isreg() else None
-            if content and travels(name):
+            if content and does_travel(name):
                 committed[name] = content.read()
     return committed
 

@@ -4,18 +4,18 @@
 import shlex
 from collections.abc import Iterable
 
-from rekindle.host.engines import file_name
+from rekindle.host.engines import name_image_file
 from rekindle.records import Complaint, Engine, HostRecord, Image, Job
 
-from .placement import Unplaceable
+from .placement import PlacementError
 
 
-def archive_of(image: str) -> str:
+def name_image_archive(image: str) -> str:
     """Return the name of an image's archive in a wheelhouse."""
-    return f"{file_name(image)}.tar"
+    return f"{name_image_file(image)}.tar"
 
 
-def id_of_image(name: str, images: Iterable[Image], host: str) -> str:
+def find_image_id(name: str, images: Iterable[Image], host: str) -> str:
     """Return the digest of the image ``name`` on ``host``, by its record of ``images``.
 
     Raises:
@@ -24,13 +24,13 @@ def id_of_image(name: str, images: Iterable[Image], host: str) -> str:
     image = next((image for image in images if image.name == name), None)
     if image and image.id:
         return image.id
-    raise Unplaceable(
+    raise PlacementError(
         (image and image.message) or f"It is not known whether {host} has the image {name}.",
         (image and image.fix) or "Run playbooks/containers.yml.",
     )
 
 
-def engine_of(host: HostRecord) -> Engine:
+def choose_engine(host: HostRecord) -> Engine:
     """Return the first of the host's container engines that can run a job on its GPUs, if it has any.
 
     Raises:
@@ -55,10 +55,10 @@ def require_engine(job: Job, host: HostRecord) -> None:
     """
     if job.image:
         try:
-            engine_of(host)
+            choose_engine(host)
         except Complaint as lack:
             runs = f"{job.name} runs in the container {job.image}, and"
-            raise Unplaceable(f"{runs} {lack.message}", lack.fix) from None
+            raise PlacementError(f"{runs} {lack.message}", lack.fix) from None
 
 
 def _lack(engine: Engine, host: HostRecord) -> Complaint | None:

@@ -9,10 +9,10 @@ from typing import Any
 from rekindle.host import payload
 from rekindle.records import Job, RecordError
 
-from .placement import Unplaceable
+from .placement import PlacementError
 
 
-def sent_with(job: Job, folder: Path) -> dict[str, Path]:
+def list_sent_data(job: Job, folder: Path) -> dict[str, Path]:
     """Return the folders of data that are sent with a job, by their names in the payload.
 
     Relative ones are of ``folder``, of the job's code.
@@ -20,7 +20,9 @@ def sent_with(job: Job, folder: Path) -> dict[str, Path]:
     if job.data is None or job.data.where == "host":
         return {}
     folders = job.data.of(job.sites).items()
-    return {f"{payload.data_of(job.name)}/{name}": folder / Path(path).expanduser() for name, path in folders}
+    return {
+        f"{payload.name_data(job.name)}/{name}": folder / Path(path).expanduser() for name, path in folders
+    }
 
 
 def require_sent(file: Path, job: Job, limit_mb: int) -> None:
@@ -30,8 +32,8 @@ def require_sent(file: Path, job: Job, limit_mb: int) -> None:
         RecordError: a folder is not there, or has no file, or all are too large.
     """
     size_mb = 0.0
-    for path in sent_with(job, file.parent).values():
-        names = payload.travelling(path)
+    for path in list_sent_data(job, file.parent).values():
+        names = payload.list_travelling(path)
         if not names:
             message = f"{file} has data from {path}, and no folder with files is there on this machine."
             raise RecordError(message, "correct the path, or leave out where: if the hosts have it.")
@@ -45,7 +47,7 @@ def require_sent(file: Path, job: Job, limit_mb: int) -> None:
 
 def find_missing(
     job: Job, sites: int, host: str, execute: Callable[[str], dict[str, Any]]
-) -> Unplaceable | None:
+) -> PlacementError | None:
     """Return why a job cannot run on a host, if a folder of its data is not there; None if all are.
 
     Args:
@@ -63,7 +65,7 @@ def find_missing(
     for name, folder in by_site.items():
         if folder not in there:
             whose = f"{name} of {job.name}" if "{n}" in job.data.from_ else job.name
-            return Unplaceable(
+            return PlacementError(
                 f"{host} has no folder {folder}, with the data of {whose}.",
                 "Bring it there, as by rsync -a, or correct data: in its job.yml; where: controller has a "
                 "folder of this machine sent.",

@@ -12,19 +12,19 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from rekindle import locks
-from rekindle.flare.announced import FLOWS
+from rekindle.flare.configuration import FLOWS
 from rekindle.records import RecordError
-from rekindle.solver.catalogue import environments
+from rekindle.solver.catalogue import list_environments
 
 from . import requirements
-from .scripts import last_name
-from .source import Found, Source, meta_in
+from .scripts import take_last_name
+from .source import Source, SourceValue, is_exported_job
 
 FILE = "job.yml"
 SCRIPTS = (".py", ".sh")
 ENDINGS = (".yml", ".yaml", ".json", ".conf", *SCRIPTS)
 """Of files by which a user names a job of their own, instead of its folder."""
-SIMULATES = "rekindle.trainer.simulate"
+SIMULATES = "rekindle.trainer.simulation"
 _SCRIPT, _SRC = "job.py", "src"
 _STARTS = ("SimEnv", "simulator_run", "SimulatorRunner")
 """What starts NVFlare's simulator in a script."""
@@ -64,23 +64,23 @@ class Default(NamedTuple):
     """Whether the job's own files say it; else it is assumed."""
 
 
-def folder_of(path: Path) -> Path:
+def locate_folder(path: Path) -> Path:
     """Return the folder of the code of a user's job, which is named by it or by a file in it."""
     return path.parent if path.suffix in ENDINGS else path
 
 
-def file_of(path: Path) -> Path:
+def locate_file(path: Path) -> Path:
     """Return where the job.yml of that job is, or would be."""
-    return path if path.suffix in {".yml", ".yaml"} else folder_of(path) / FILE
+    return path if path.suffix in {".yml", ".yaml"} else locate_folder(path) / FILE
 
 
-def source_of(path: Path, given: Mapping[str, Any]) -> Source:
+def read_source(path: Path, given: Mapping[str, Any]) -> Source:
     """Return the files of the job that ``path`` names, by the command that its job.yml has, if any.
 
     Raises:
         RecordError: nothing shows what is to be run.
     """
-    folder, own = folder_of(path), _table(given, "example").get("command")
+    folder, own = locate_folder(path), _table(given, "example").get("command")
     files = Source(folder, "").files
     if isinstance(own, list) and own:
         return Source(folder, _entry([str(word) for word in own], files))
@@ -88,7 +88,7 @@ def source_of(path: Path, given: Mapping[str, Any]) -> Source:
         return Source(folder, path.name)
     if _SCRIPT in files:
         return Source(folder, _SCRIPT)
-    if meta_in(folder):
+    if is_exported_job(folder):
         return Source(folder, "")
     scripts = [name for name in files if "/" not in name and name.endswith(".py")]
     starts = [name for name in scripts if any(word in Source(folder, "").text(name) for word in _STARTS)]
@@ -106,7 +106,7 @@ def source_of(path: Path, given: Mapping[str, Any]) -> Source:
     )
 
 
-def defaults(source: Source, given: Mapping[str, Any]) -> dict[str, Default]:
+def fill_defaults(source: Source, given: Mapping[str, Any]) -> dict[str, Default]:
     """Return a value for each field of a job that ``given``, of its job.yml, lacks.
 
     Raises:
@@ -128,7 +128,7 @@ def defaults(source: Source, given: Mapping[str, Any]) -> dict[str, Default]:
         "proof": _proof(source, names, rounds),
     }
     if not (given.get("container") or example.get("container")):
-        path, packages = requirements.beside([script.parent, source.folder])
+        path, packages = requirements.find_package_file([script.parent, source.folder])
         if path:
             found["requirements"] = Default(list(packages), path.name)
     own = {} if "command" in example else {"command": _command(source, sites, rounds)}
@@ -148,7 +148,7 @@ def _table(given: Mapping[str, Any], name: str) -> dict[str, Any]:
     return given[name] if isinstance(given.get(name), dict) else {}
 
 
-def _default(found: Found | None, otherwise: int) -> Default:
+def _default(found: SourceValue | None, otherwise: int) -> Default:
     if found is None or found.value is None:
         because = f"{found.option} has no default in {found.at}" if found else _SAID
         return Default(otherwise, because, read=bool(found))
@@ -178,7 +178,7 @@ def _summary(source: Source) -> Default:
     return Default(f"{source.entry or source.folder.name}, as it is", "its name")
 
 
-def _command(source: Source, sites: Found | None, rounds: Found | None) -> Default:
+def _command(source: Source, sites: SourceValue | None, rounds: SourceValue | None) -> Default:
     """Return how the job is run: sizes are passed where its script has options for them."""
     if not source.entry:
         named = any(one.sites for one in source.configurations)
@@ -202,11 +202,11 @@ def _path(source: Source) -> Default | None:
     return None
 
 
-def _sites(source: Source) -> Found | None:
+def _sites(source: Source) -> SourceValue | None:
     return next(_counted(source), None)
 
 
-def _counted(source: Source) -> Iterator[Found]:
+def _counted(source: Source) -> Iterator[SourceValue]:
     """Yield what says how many sites there are, what starts them first."""
     for keyword in ("clients", "num_clients", "n_clients"):
         for found in source.given(keyword, _STARTS):
@@ -216,16 +216,16 @@ def _counted(source: Source) -> Iterator[Found]:
             elif _counts(value):
                 yield found
     if match := re.search(r"\bsimulator\b.{0,400}?\s-n[ =]{0,4}(\d{1,9})", source.words, re.DOTALL):
-        yield Found(int(match[1]), source.entry)
+        yield SourceValue(int(match[1]), source.entry)
     for keyword in ("n_clients", "num_clients"):
         yield from (found for found in source.given(keyword) if _counts(found.value))
-    yield from (Found(len(one.sites), one.name) for one in source.configurations if one.sites)
+    yield from (SourceValue(len(one.sites), one.name) for one in source.configurations if one.sites)
     named = {*re.findall(r"\bsite-\d+\b", source.words)}
     if len(named) > 1:
-        yield Found(len(named), source.entry)
+        yield SourceValue(len(named), source.entry)
     yield from (found for found in source.given("min_clients") if _counts(found.value))
     configured = [
-        Found(count, one.name) for one in source.configurations if (count := one.most("min_clients"))
+        SourceValue(count, one.name) for one in source.configurations if (count := one.most("min_clients"))
     ]
     yield from sorted(configured, key=lambda found: -found.value)
 
@@ -234,10 +234,12 @@ def _counts(value: object) -> bool:
     return value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0)
 
 
-def _rounds(source: Source) -> Found | None:
+def _rounds(source: Source) -> SourceValue | None:
     """Return the rounds of its workflows; None if they cannot be read, or differ."""
     found = [one for one in source.given("num_rounds") if _counts(one.value)]
-    found += [Found(count, one.name) for one in source.configurations if (count := one.most("num_rounds"))]
+    found += [
+        SourceValue(count, one.name) for one in source.configurations if (count := one.most("num_rounds"))
+    ]
     return found[0] if len({one.value for one in found}) == 1 else None
 
 
@@ -257,13 +259,13 @@ def _names(source: Source) -> Iterator[str]:
     for script in source.scripts:
         for node in ast.walk(script.tree):
             if isinstance(node, ast.ClassDef):
-                yield from map(last_name, node.bases)
+                yield from map(take_last_name, node.bases)
     yield from (call.name for call in source.calls)
     for configuration in source.configurations:
         yield from (path.rpartition(".")[2] for path in configuration.classes)
 
 
-def _proof(source: Source, names: set[str], rounds: Found | None) -> Default:
+def _proof(source: Source, names: set[str], rounds: SourceValue | None) -> Default:
     """Return what has to be shown of a job with these workflows."""
     others = {name for name in names if _WITHOUT_MODEL.fullmatch(name)} | (names & (_STATISTICS | _EVALUATES))
     trains = {name for name in names - others if _TRAINS.search(name) or name.endswith("Recipe")}
@@ -295,7 +297,7 @@ def _environment(source: Source, listed: list[Any]) -> Default:
         found.value == "tensorboard" for found in source.given("tracking_type", ["add_experiment_tracking"])
     ):
         wanted.add("tensorboard")
-    known = {name: locks.packages(name) for name in environments()}
+    known = {name: locks.list_lock_packages(name) for name in list_environments()}
     chosen = min(known, key=lambda name: (len(wanted - known[name]), len(known[name])))
     optional = {one.module.partition(".")[0] for one in source.imports if one.optional}
     lacks = wanted - known[chosen] - {_requirement(text) for text in listed}

@@ -7,8 +7,17 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from rekindle.host import batch, folders
-from rekindle.records import Job, LeaseRecord, RecordError, Slurm, Timestamp, moment, timestamp, write
-from rekindle.records.folders import lease_in, play_in
+from rekindle.records import (
+    Job,
+    LeaseRecord,
+    RecordError,
+    Slurm,
+    Timestamp,
+    format_time,
+    parse_time,
+    write_record,
+)
+from rekindle.records.layout import lease_in, play_in
 
 from .placement import NoRunError
 
@@ -21,13 +30,13 @@ _NOTICE_S = batch.NOTICE_S + 60
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
-class TooLate(NoRunError):
+class TooLateError(NoRunError):
     """There is not enough time for the job."""
 
     verdict = "SKIPPED"
 
 
-def deadline(lease_ends: str, budget: str, started: datetime) -> datetime | None:
+def find_deadline(lease_ends: str, budget: str, started: datetime) -> datetime | None:
     """Return when everything has to be collected; None if that is not set.
 
     Args:
@@ -50,13 +59,13 @@ def deadline(lease_ends: str, budget: str, started: datetime) -> datetime | None
     return min(times, default=None)
 
 
-def oldest(max_age: str, now: datetime) -> Timestamp | None:
+def find_oldest(max_age: str, now: datetime) -> Timestamp | None:
     """Return when a PASS was judged at the earliest to be kept ``now``; None if any is.
 
     Raises:
         RecordError: ``max_age`` is neither empty nor a length of time.
     """
-    return timestamp(_after(now, "max_age", max_age, -1)) if max_age else None
+    return format_time(_after(now, "max_age", max_age, -1)) if max_age else None
 
 
 def _after(time: datetime, name: str, length: str, sign: int = 1) -> datetime:
@@ -71,7 +80,7 @@ def _after(time: datetime, name: str, length: str, sign: int = 1) -> datetime:
         raise RecordError(f"{name} {length!r} is not a length of time.", fix) from None
 
 
-def started(results: Path, host: str) -> datetime | None:
+def find_start(results: Path, host: str) -> datetime | None:
     """Return when the playbook that works on ``host`` started; None if it is not ours.
 
     Raises:
@@ -79,32 +88,32 @@ def started(results: Path, host: str) -> datetime | None:
     """
     path = results / folders.PLAY_RECORD
     began = play_in(results).latest.get(host) if path.exists() else None
-    return moment(began) if began else None
+    return parse_time(began) if began else None
 
 
-def keep(home: Path, host: str, started: datetime, ends: datetime | None) -> None:
+def write_lease(home: Path, host: str, started: datetime, ends: datetime | None) -> None:
     """Write lease.json into the host's folder of results."""
-    record = LeaseRecord(host=host, started=timestamp(started), ends=timestamp(ends) if ends else None)
-    write(home / folders.LEASE_RECORD, record)
+    record = LeaseRecord(host=host, started=format_time(started), ends=format_time(ends) if ends else None)
+    write_record(home / folders.LEASE_RECORD, record)
 
 
-def ends(home: Path) -> datetime | None:
+def find_end(home: Path) -> datetime | None:
     """Return when the lease of the host with that folder of results ends; None if that is not set.
 
     Raises:
         RecordError: lease.json is missing or broken.
     """
     stamp = lease_in(home).ends
-    return moment(stamp) if stamp else None
+    return parse_time(stamp) if stamp else None
 
 
-def left_s(home: Path, now: datetime) -> float | None:
-    """Return the seconds from ``now`` until the lease `ends`, which may raise; None if that is not set."""
-    until = ends(home)
+def measure_left(home: Path, now: datetime) -> float | None:
+    """Return the seconds from ``now`` until the lease `find_end`, which may raise; None if that is not set."""
+    until = find_end(home)
     return None if until is None else (until - now).total_seconds()
 
 
-def allowance(job: Job, left_s: float | None, slurm: Slurm | None = None) -> int | None:
+def find_allowance(job: Job, left_s: float | None, slurm: Slurm | None = None) -> int | None:
     """Return the seconds that ``job`` may take, at most its own limit; None: too few.
 
     Args:
@@ -118,13 +127,13 @@ def allowance(job: Job, left_s: float | None, slurm: Slurm | None = None) -> int
     return None if usable < job.expected_s else int(min(usable, job.limit_s))
 
 
-def too_short(job: Job, left_s: float | None, slurm: Slurm | None = None) -> TooLate:
-    """Return why ``job`` has no `allowance`, which has the same arguments."""
+def explain_too_short(job: Job, left_s: float | None, slurm: Slurm | None = None) -> TooLateError:
+    """Return why ``job`` has no `find_allowance`, which has the same arguments."""
     takes = f"{job.name} takes about {job.expected_s} s"
-    if slurm and allowance(job, None, slurm) is None and (left_s is None or left_s > slurm.time_s):
+    if slurm and find_allowance(job, None, slurm) is None and (left_s is None or left_s > slurm.time_s):
         message = f"{takes}, and rekindle_slurm asks for {slurm.time}."
-        return TooLate(message, "Ask for a longer time in rekindle_slurm.")
-    return TooLate(
+        return TooLateError(message, "Ask for a longer time in rekindle_slurm.")
+    return TooLateError(
         f"{takes} and {max(left_s or 0, 0):.0f} s are left.",
         "Give it more time (lease_ends, budget), a higher priority in its job.yml, or leave out others.",
     )

@@ -4,9 +4,9 @@
 import re
 from itertools import combinations, starmap
 
-from rekindle.gpus.usable import usable_gpus
+from rekindle.gpus.visibility import find_usable_gpus
 from rekindle.records import Complaint, Gpu, HostRecord, Job, Site, VerdictKind
-from rekindle.solver.catalogue import rules
+from rekindle.solver.catalogue import load_rules
 
 _LINK_RANK = {"PIX": 5, "PXB": 4, "PHB": 3, "NODE": 2, "SYS": 1}
 """Topology words of ``nvidia-smi topo -m``, nearest first; any NVLink (``NV18``) is nearer still."""
@@ -19,7 +19,7 @@ class NoRunError(Complaint):
     verdict: VerdictKind
 
 
-class Unplaceable(NoRunError):
+class PlacementError(NoRunError):
     """The job cannot run on this host."""
 
     verdict = "UNSUPPORTED"
@@ -38,16 +38,16 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
         Unplaceable: too few GPUs for what the job allows; the message has how many are missing.
     """
     names = [f"site-{number}" for number in range(1, job.sites + 1)]
-    gpus = [gpu for gpu in usable_gpus(host) if gpu.uuid]
+    gpus = [gpu for gpu in find_usable_gpus(host) if gpu.uuid]
     needed = job.example.gpus if job.example else 0
     if len(gpus) < needed:
-        raise Unplaceable(
+        raise PlacementError(
             f"{job.name} needs {needed} GPUs and {host.host} has {len(gpus) or 'none'}.",
             f"Run it on a host with {needed} GPUs.",
         )
     nodes = host.slurm.nodes if host.slurm else 1
     if nodes > 1 and job.federated and not job.assigns_gpus:
-        raise Unplaceable(
+        raise PlacementError(
             f"{job.name} starts the ranks of a site on one node, and rekindle_slurm asks for {nodes}.",
             "Ask for nodes: 1.",
         )
@@ -65,7 +65,7 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
         starts = range(0, job.sites * size, size)
         sets = [[gpus[(start + rank) % len(gpus)] for rank in range(size)] for start in starts]
     else:
-        raise Unplaceable(
+        raise PlacementError(
             f"{job.name} needs {least} GPUs ({job.sites} sites × {least // job.sites}) and {host.host} has "
             f"{len(gpus)}: {least - len(gpus)} missing.",
             f"Run it on a host with {least} GPUs, or let its sites take turns with "
@@ -96,7 +96,7 @@ def _nearest_sets(gpus: list[Gpu], count: int, size: int, host: HostRecord) -> l
     return sets
 
 
-def minor(version: str) -> str | None:
+def cut_minor(version: str) -> str | None:
     """Return ``2.7`` of ``2.7.2-2-g8b25406a6``; None if it is no version."""
     match = re.match(r"\d+\.\d+", version)
     return match[0] if match else None
@@ -112,11 +112,11 @@ def require_release(job: Job, nvflare: str | None) -> None:
     Raises:
         Unplaceable: it is described for others.
     """
-    usual = rules().nvflare.version
-    if job.example and job.example.folder and minor(nvflare or usual) not in job.example.releases:
+    usual = load_rules().nvflare.version
+    if job.example and job.example.folder and cut_minor(nvflare or usual) not in job.example.releases:
         described = " and ".join(job.example.releases)
-        at = f"rekindle_nvflare at {usual}" if minor(usual) in job.example.releases else "it out"
-        raise Unplaceable(
+        at = f"rekindle_nvflare at {usual}" if cut_minor(usual) in job.example.releases else "it out"
+        raise PlacementError(
             f"{job.name} is described for NVFlare {described}, and the host gets {nvflare or usual}.",
             f"Leave {at}, or describe it for that release in flare_jobs/examples/{job.name}.yml.",
         )

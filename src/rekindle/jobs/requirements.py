@@ -21,7 +21,7 @@ _FILES = ("requirements.txt", "pyproject.toml")
 _DEEPEST = 5
 
 
-def beside(places: Iterable[Path]) -> tuple[Path | None, tuple[str, ...]]:
+def find_package_file(places: Iterable[Path]) -> tuple[Path | None, tuple[str, ...]]:
     """Return the first file of packages in ``places``, and what it lists; None and nothing if there is none.
 
     Raises:
@@ -32,13 +32,13 @@ def beside(places: Iterable[Path]) -> tuple[Path | None, tuple[str, ...]]:
     return found, _in_file(found) if found else ()
 
 
-def listed(given: object, path: Path) -> tuple[str, ...]:
+def read_requirements(given: object, path: Path) -> tuple[str, ...]:
     """Return what ``requirements`` of the job.yml at ``path`` lists, itself or in a file that it names."""
     return _in_file(path.parent / given) if isinstance(given, str) else _normal(given, path)
 
 
 def _in_file(path: Path) -> tuple[str, ...]:
-    """Return what a requirements.txt, or the [project] of a pyproject.toml, lists; errors as in `beside`."""
+    """Return what a requirements.txt, or the [project] of a pyproject.toml, lists; errors as in `find_package_file`."""
     try:
         if path.suffix == ".toml":
             lines = tomllib.loads(path.read_text(encoding="utf-8")).get("project", {}).get("dependencies", [])

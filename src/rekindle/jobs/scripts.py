@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from rekindle.trainer.sites import job_options
+from rekindle.trainer.sites import make_parser
 
 _PARSERS = frozenset({"ArgumentParser", "job_options"})
 _LEAVES_OPEN = frozenset({"parse_known_args", "parse_known_intermixed_args", "add_subparsers"})
 
 
-class Imported(NamedTuple):
+class ScriptImport(NamedTuple):
     """A module that a script imports, or a name of it."""
 
     module: str
@@ -23,7 +23,7 @@ class Imported(NamedTuple):
     """Whether the script goes on without it."""
 
 
-class Called(NamedTuple):
+class ScriptCall(NamedTuple):
     """A call in a script."""
 
     name: str
@@ -45,13 +45,13 @@ class Script:
         return f"{self.name}:{getattr(node, 'lineno', 1)}"
 
     @cached_property
-    def calls(self) -> list[Called]:
+    def calls(self) -> list[ScriptCall]:
         """Every call of a function by its name, in the order of their lines."""
         calls = [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)]
         calls.sort(key=lambda call: (call.lineno, call.col_offset))
         return [
-            Called(
-                last_name(call.func),
+            ScriptCall(
+                take_last_name(call.func),
                 {word.arg: word.value for word in call.keywords if word.arg},
                 self.at(call),
                 self,
@@ -60,7 +60,7 @@ class Script:
         ]
 
     @cached_property
-    def imports(self) -> list[Imported]:
+    def imports(self) -> list[ScriptImport]:
         """Every import of a module from elsewhere."""
         optional = {
             id(node)
@@ -73,11 +73,11 @@ class Script:
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
                 found += [
-                    Imported(alias.name, "", self.at(node), id(node) in optional) for alias in node.names
+                    ScriptImport(alias.name, "", self.at(node), id(node) in optional) for alias in node.names
                 ]
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 found += [
-                    Imported(node.module, alias.name, self.at(node), id(node) in optional)
+                    ScriptImport(node.module, alias.name, self.at(node), id(node) in optional)
                     for alias in node.names
                 ]
         return found
@@ -89,7 +89,7 @@ class Script:
             targets = node.targets if isinstance(node, ast.Assign) else []
             targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
             if isinstance(node, (ast.Assign, ast.AnnAssign)):
-                found += [node.value] if node.value and name in map(last_name, targets) else []
+                found += [node.value] if node.value and name in map(take_last_name, targets) else []
             elif isinstance(node, ast.arguments):
                 parameters = [*node.posonlyargs, *node.args]
                 pairs = zip(reversed(parameters), reversed(node.defaults), strict=False)
@@ -104,15 +104,15 @@ class Script:
         The parser is made by ``ArgumentParser()`` or our ``job_options()``, and is passed to no function.
         """
         calls = [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)]
-        made = [call for call in calls if last_name(call.func) in _PARSERS]
+        made = [call for call in calls if take_last_name(call.func) in _PARSERS]
         kept = [node for node in ast.walk(self.tree) if isinstance(node, ast.Assign) and node.value in made]
-        names = {last_name(target) for node in kept for target in node.targets}
+        names = {take_last_name(target) for node in kept for target in node.targets}
         passed = [value for call in calls for value in (*call.args, *(word.value for word in call.keywords))]
-        elsewhere = any(value in made or last_name(value) in names for value in passed)
-        added = [call for call in calls if last_name(call.func) == "add_argument"]
+        elsewhere = any(value in made or take_last_name(value) in names for value in passed)
+        added = [call for call in calls if take_last_name(call.func) == "add_argument"]
         flags = [getattr(flag, "value", None) for call in added for flag in call.args]
         inherits = any(word.arg in {"parents", None} for call in made for word in call.keywords)
-        opens = any(last_name(call.func) in _LEAVES_OPEN for call in calls)
+        opens = any(take_last_name(call.func) in _LEAVES_OPEN for call in calls)
         if (
             len(made) != 1
             or elsewhere
@@ -121,14 +121,14 @@ class Script:
             or not all(isinstance(flag, str) for flag in flags)
         ):
             return None
-        ours = job_options().format_usage() if last_name(made[0].func) == "job_options" else ""
+        ours = make_parser().format_usage() if take_last_name(made[0].func) == "job_options" else ""
         named = [flag for flag in flags if isinstance(flag, str) and flag.startswith("--")]
         return frozenset(flag[2:] for flag in (*re.findall(r"--\w+", ours), *named))
 
     def option(self, name: str) -> tuple[str, ast.expr | None] | None:
         """Return the option that argparse keeps as ``name``, with its default."""
         for node in ast.walk(self.tree):
-            if isinstance(node, ast.Call) and last_name(node.func) == "add_argument":
+            if isinstance(node, ast.Call) and take_last_name(node.func) == "add_argument":
                 words = {word.arg: word.value for word in node.keywords}
                 flags = [flag.value for flag in node.args if isinstance(flag, ast.Constant)]
                 named = [str(flag) for flag in flags if str(flag).startswith("--")]
@@ -139,6 +139,6 @@ class Script:
         return None
 
 
-def last_name(node: ast.AST | None) -> str:
+def take_last_name(node: ast.AST | None) -> str:
     """Return the name that an expression ends with; nothing for one that is no name."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -15,7 +15,7 @@ import yaml
 
 from rekindle.host import payload
 
-from .scripts import Called, Imported, Script, last_name
+from .scripts import Script, ScriptCall, ScriptImport, take_last_name
 
 _LARGEST = 1_000_000
 """Bytes of a file that is read."""
@@ -31,7 +31,7 @@ _PAIR = re.compile(
 _COMMENT = re.compile(r"(?m)(?:^|\s)(?:#|//).*$")
 
 
-class Found(NamedTuple):
+class SourceValue(NamedTuple):
     """A value, and where it stands."""
 
     value: Any
@@ -87,7 +87,7 @@ class Source:
     @cached_property
     def files(self) -> tuple[str, ...]:
         """Their names."""
-        return tuple(payload.travelling(self.folder))
+        return tuple(payload.list_travelling(self.folder))
 
     @cached_property
     def scripts(self) -> list[Script]:
@@ -125,12 +125,12 @@ class Source:
         return re.sub(r"[\"']", "", re.sub(r"[\"']\s*,\s*[\"']?", " ", own))
 
     @property
-    def calls(self) -> Iterator[Called]:
+    def calls(self) -> Iterator[ScriptCall]:
         """Every call, those of the script that is run before the others'."""
         return (call for script in self.scripts for call in script.calls)
 
     @property
-    def imports(self) -> Iterator[Imported]:
+    def imports(self) -> Iterator[ScriptImport]:
         """Every import of what does not lie in the job itself."""
         own = {PurePosixPath(name).stem for name in self.files if name.endswith(".py")}
         own |= {
@@ -147,32 +147,32 @@ class Source:
         except (OSError, ValueError):
             return ""
 
-    def value(self, node: ast.expr | None, script: Script, depth: int = _DEEPEST) -> Found | None:
+    def value(self, node: ast.expr | None, script: Script, depth: int = _DEEPEST) -> SourceValue | None:
         """Return what an expression is, if it is literal or an option's default; None if only a run shows it.
 
         Of an option without a default the value is None.
         """
         if node is None or not depth:
             return None
-        found: Found | None = None
-        if isinstance(node, ast.Call) and last_name(node.func) in {"int", "len"} and len(node.args) == 1:
+        found: SourceValue | None = None
+        if isinstance(node, ast.Call) and take_last_name(node.func) in {"int", "len"} and len(node.args) == 1:
             found = self.value(node.args[0], script, depth - 1)
-            if found and last_name(node.func) == "len" and isinstance(found.value, (list, tuple)):
+            if found and take_last_name(node.func) == "len" and isinstance(found.value, (list, tuple)):
                 found = found._replace(value=len(found.value), option="")
         elif isinstance(node, ast.Attribute) and (option := script.option(node.attr)):
-            found = self.value(option[1], script, depth - 1) or Found(None, script.at(node))
+            found = self.value(option[1], script, depth - 1) or SourceValue(None, script.at(node))
             found = found._replace(option=option[0])
         elif isinstance(node, (ast.Name, ast.Attribute)):
             scripts = (script, *(one for one in self.scripts if one is not script))
-            written = ((one, one.assigned(last_name(node))) for one in scripts)
+            written = ((one, one.assigned(take_last_name(node))) for one in scripts)
             one, assigned = next(((one, value) for one, value in written if value), (script, None))
             found = self.value(assigned, one, depth - 1)
         else:
             with suppress(ValueError, TypeError, SyntaxError, RecursionError):
-                found = Found(ast.literal_eval(node), script.at(node))
+                found = SourceValue(ast.literal_eval(node), script.at(node))
         return found
 
-    def given(self, keyword: str, callees: Iterable[str] = ()) -> list[Found]:
+    def given(self, keyword: str, callees: Iterable[str] = ()) -> list[SourceValue]:
         """Return each value that calls give to ``keyword``; of ``callees`` alone, if there are any."""
         named = frozenset(callees)
         calls = (
@@ -189,7 +189,7 @@ class Source:
             return None
 
 
-def meta_in(folder: Path) -> bool:
+def is_exported_job(folder: Path) -> bool:
     """Whether a folder is a job for NVFlare, or one of its apps."""
     names = (path.name for part in (folder, folder / "config") if part.is_dir() for path in part.iterdir())
     return any(_META.match(name) or _SERVER.match(name) for name in names)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from rekindle.flare.workspace import LogLine
-from rekindle.host.files import sha256
-from rekindle.records import Claim, ClaimResult, Ended, RecordError, events
-from rekindle.records.evidence import Line
-from rekindle.records.text import shortened
+from rekindle.host.files import digest_file
+from rekindle.records import Claim, ClaimResult, RecordError, RunEnd, events
+from rekindle.records.evidence import EvidenceLine
+from rekindle.records.text import shorten_text
 from rekindle.records.verdict import State
 
 from .run import Kind, Run
@@ -21,7 +21,7 @@ class Result(NamedTuple):
 
     state: State
     message: str
-    at: Line[Any] | LogLine | Path | str | None = None
+    at: EvidenceLine[Any] | LogLine | Path | str | None = None
     """Where it was seen; a path, or a name in the run's folder, is a file."""
 
 
@@ -33,7 +33,7 @@ unknown = partial(Result, "unknown")
 """The run's files contradict each other, or do not show it."""
 
 
-def shown(condition: object, message: str, at: Any = None) -> Result:
+def hold_if(condition: object, message: str, at: Any = None) -> Result:
     """The run passes if ``condition`` is true, and fails otherwise."""
     return (holds if condition else fails)(message, at)
 
@@ -43,12 +43,12 @@ Options = Mapping[str, Any]
 Question = Callable[[Run], "Result | Iterable[Result]"]
 ClaimQuestion = Callable[[Run, Options], "Result | Iterable[Result]"]
 """Pure. Returns the run's result, or yields each place where it fails, and what there is to report."""
-Need = type[events.Event] | type[Ended]
+Need = type[events.Event] | type[RunEnd]
 _GRAVITY: tuple[State, ...] = ("fails", "unknown", "holds", "not applicable")
 _PARTS: dict[Need, str] = {
     events.AcceptanceEvent: "figures of its GPUs",
     events.DeviceEvent: "device of a rank",
-    Ended: "record of its end",
+    RunEnd: "record of its end",
     events.FinalEvent: "final model",
     events.GlobalEvent: "global model of the server's",
     events.ModelEvent: "model that was loaded",
@@ -93,10 +93,10 @@ class Check(NamedTuple):
             first.setdefault(result.state, result)
             if result.state == "fails":
                 break
-        return min(first.values(), key=gravity, default=holds(self.holds))
+        return min(first.values(), key=rank_result, default=holds(self.holds))
 
 
-def gravity(result: Result | ClaimResult) -> int:
+def rank_result(result: Result | ClaimResult) -> int:
     """Return a sort key: the worst state first."""
     return _GRAVITY.index(result.state)
 
@@ -104,7 +104,7 @@ def gravity(result: Result | ClaimResult) -> int:
 CHECKS: dict[str, Check] = {}
 
 
-def check(
+def register_check(
     *applies_to: Kind,
     holds: str,
     needs: tuple[Need, ...] = (),
@@ -121,7 +121,7 @@ def check(
     return register
 
 
-def claim(
+def register_claim(
     *,
     holds: str,
     needs: tuple[Need, ...] = (),
@@ -137,33 +137,33 @@ def claim(
     return register
 
 
-def known(name: str) -> bool:
+def is_claim(name: str) -> bool:
     """Return whether a job.yml can claim this."""
     return name in CHECKS and "claim" in CHECKS[name].applies_to
 
 
-def claimed(run: Run, named: Claim) -> ClaimResult:
+def check_claims(run: Run, named: Claim) -> ClaimResult:
     """Apply what a job claims; a claim without a check is unknown.
 
     Raises:
         RecordError: the claim lacks an option.
     """
-    if not known(named.claim):
+    if not is_claim(named.claim):
         return _recorded(named.claim, unknown(f"No check is named {named.claim}."), run.folder)
     return CHECKS[named.claim].result(run, named.options)
 
 
-def results(run: Run) -> list[ClaimResult]:
+def check_run(run: Run) -> list[ClaimResult]:
     """Return the results of all that the run's job claims, and of all checks of its kind.
 
     Of a foreign run errors come first: it claims what its workflows have, which fails after them.
     """
     applied = [found.result(run) for found in CHECKS.values() if run.kind in found.applies_to]
-    claims = [claimed(run, named) for named in run.spec.job.proof]
+    claims = [check_claims(run, named) for named in run.spec.job.proof]
     return [*applied, *claims] if run.kind == "foreign" else [*claims, *applied]
 
 
-def without_gpus(run: Run) -> str | None:
+def skip_without_gpus(run: Run) -> str | None:
     """Exempt a run that was given no GPU."""
     return None if any(site.gpus for site in run.spec.sites) else "The run was given no GPU."
 
@@ -175,15 +175,15 @@ class _Options(dict[str, Any]):
 
 def _recorded(name: str, result: Result, folder: Path) -> ClaimResult:
     at = result.at
-    file, line = (at.file, at.line) if isinstance(at, (Line, LogLine)) else (at, None)
+    file, line = (at.file, at.line) if isinstance(at, (EvidenceLine, LogLine)) else (at, None)
     if isinstance(file, Path):
         file = file.relative_to(folder).as_posix()
     return ClaimResult(
         claim=name,
         holds={"holds": True, "fails": False}.get(result.state),
         applies=result.state != "not applicable",
-        message=shortened(result.message),
+        message=shorten_text(result.message),
         file=file,
         line=line,
-        sha256=sha256(folder / file) if file else None,
+        sha256=digest_file(folder / file) if file else None,
     )

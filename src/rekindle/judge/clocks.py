@@ -12,8 +12,8 @@ from rekindle.flare.workspace import SERVER
 from rekindle.host import folders
 from rekindle.records import Clock, RunSpec
 from rekindle.records.events import TaskEvent
-from rekindle.records.evidence import Line
-from rekindle.records.folders import clock_in
+from rekindle.records.evidence import EvidenceLine
+from rekindle.records.layout import clock_in
 
 from .logs import Logs
 
@@ -25,7 +25,7 @@ _ZONE_S = 900
 """Time zones differ by multiples of a quarter of an hour."""
 
 
-def of_host(folder: Path, host: str | None) -> Clock | None:
+def find_host_clock(folder: Path, host: str | None) -> Clock | None:
     """Return a host's clock when its part of the run in ``folder`` was collected; None if unknown.
 
     Raises:
@@ -39,7 +39,12 @@ class Clocks:
     """The clocks of a run's hosts, and the time zones of its logs."""
 
     def __init__(
-        self, folder: Path, spec: RunSpec, started: float | None, results: list[Line[TaskEvent]], logs: Logs
+        self,
+        folder: Path,
+        spec: RunSpec,
+        started: float | None,
+        results: list[EvidenceLine[TaskEvent]],
+        logs: Logs,
     ) -> None:
         """Take when the run started, in seconds since the epoch, what the server got, and the logs."""
         self._folder, self._spec, self._started = folder, spec, started
@@ -60,7 +65,7 @@ class Clocks:
         records = self._logs.records(name)
         if not records or self._started is None:
             return 0.0
-        clock = of_host(self._folder, self._spec.member_host(name))
+        clock = find_host_clock(self._folder, self._spec.member_host(name))
         return _ahead_s(records[0].time, self._started, clock.offset_s if clock else 0.0)
 
     @cached_property
@@ -81,7 +86,7 @@ class Clocks:
         """The most by which times of several hosts may contradict each other, as clocks are not exact."""
         if not self._spec.federated:
             return 0.0
-        clocks = (of_host(self._folder, node) for node in self._spec.nodes)
+        clocks = (find_host_clock(self._folder, node) for node in self._spec.nodes)
         return 2 * max((clock.error_s for clock in clocks if clock), default=0.0) + _DRIFT_S
 
 
@@ -96,14 +101,16 @@ def _ahead_s(logged: float, at: float, offset_s: float) -> float:
     return round((logged - offset_s - at) / _ZONE_S) * _ZONE_S + offset_s
 
 
-def by_controller(lines: list[Line[Any]], folder: Path, spec: RunSpec) -> list[Line[Any]]:
+def shift_to_controller(
+    lines: list[EvidenceLine[Any]], folder: Path, spec: RunSpec
+) -> list[EvidenceLine[Any]]:
     """Return lines of evidence with their times by the controller's clock; those of one host as they are."""
     if not spec.federated:
         return lines
-    clocks = {node: of_host(folder, node) for node in spec.nodes}
+    clocks = {node: find_host_clock(folder, node) for node in spec.nodes}
     offsets = {node: clock.offset_s for node, clock in clocks.items() if clock}
     ahead = (offsets.get(spec.host_of(line.file) or "", 0.0) for line in lines)
     return [
-        Line(replace(line.event, time=line.event.time - seconds), line.file, line.line)
+        EvidenceLine(replace(line.event, time=line.event.time - seconds), line.file, line.line)
         for line, seconds in zip(lines, ahead, strict=True)
     ]

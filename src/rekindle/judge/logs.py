@@ -7,7 +7,7 @@ from pathlib import Path
 from rekindle.flare.log import LogRecord, read_records
 from rekindle.flare.workspace import LOG, LogLine, Workspace
 from rekindle.host import files, folders
-from rekindle.records.text import clean, shortened
+from rekindle.records.text import clean_text, shorten_text
 
 _PRINTED = 1 << 24
 """Bytes of job.log, at its end, that are read."""
@@ -35,13 +35,13 @@ class Logs:
     def printed(self) -> list[str]:
         """The lines that job.py printed, the last 16 MiB of them, without colours."""
         try:
-            printed = files.end(self._folder / folders.JOB_LOG, _PRINTED).decode("utf-8", "replace")
+            printed = files.read_end(self._folder / folders.JOB_LOG, _PRINTED).decode("utf-8", "replace")
         except OSError:
             return []
-        return clean(printed, _PRINTED).split("\n")
+        return clean_text(printed, _PRINTED).split("\n")
 
     @property
     def last_words(self) -> str:
         """The last line that job.py printed."""
-        lines = (shortened(line.strip(), 500) for line in reversed(self.printed) if line.strip())
+        lines = (shorten_text(line.strip(), 500) for line in reversed(self.printed) if line.strip())
         return next(lines, "it printed nothing.")

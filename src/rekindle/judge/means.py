@@ -8,7 +8,7 @@ from operator import add, mul, sub
 
 from rekindle.records.events import Sketch, TaskEvent
 
-from .sketches import MEAN, left, made, same, weighted_mean
+from .sketches import MEAN, average_sketches, is_same, share_left, sketch_made
 
 _RATES = (0.1, 10.0)
 """Of the step that a server makes of the mean change: smaller or larger ones learn nothing, or diverge."""
@@ -20,7 +20,7 @@ Round = tuple[list[TaskEvent], Sketch]
 """The results of a round, and the model that followed."""
 
 
-def weight_of(event: TaskEvent) -> float:
+def find_weight(event: TaskEvent) -> float:
     """Return a result's weight in the mean; 1 by NVFlare's default."""
     return 1.0 if event.weight is None else event.weight
 
@@ -69,17 +69,19 @@ def _adds_up(rounds: Sequence[Round]) -> bool:
         if any(event.kind != "WEIGHT_DIFF" for event in events):
             return False
         means = _means(so_far, [event.sketch for event in so_far])
-        if not any(same(tuple(map(add, events[0].sent, mean)), model, MEAN) for mean in means):
+        if not any(is_same(tuple(map(add, events[0].sent, mean)), model, MEAN) for mean in means):
             return False
     return True
 
 
 def _scale(events: list[TaskEvent], model: Sketch) -> float:
     """Return how many times the mean of the results a model is; 1 if it is no multiple, or of shares."""
-    for mean in _means(events, [made(event) for event in events]):
+    for mean in _means(events, [sketch_made(event) for event in events]):
         scale: float = sum(map(mul, mean, model)) / (sum(map(mul, mean, mean)) or math.inf)
-        if same(tuple(scale * value for value in mean), model, MEAN) and abs(scale - 1) > _OFF:
-            shares = [left(event) if event.kept is not None else event.relative or 1.0 for event in events]
+        if is_same(tuple(scale * value for value in mean), model, MEAN) and abs(scale - 1) > _OFF:
+            shares = [
+                share_left(event) if event.kept is not None else event.relative or 1.0 for event in events
+            ]
             return scale * math.fsum(shares) / len(shares)
     return 1.0
 
@@ -115,13 +117,15 @@ def _left_out(events: list[TaskEvent], model: Sketch) -> frozenset[str]:
 
 def is_mean(model: Sketch, events: Sequence[TaskEvent]) -> bool:
     """Return whether a model is the mean of results, by their weights or as equals."""
-    return any(same(mean, model, MEAN) for mean in _means(events, [made(event) for event in events]))
+    return any(
+        is_same(mean, model, MEAN) for mean in _means(events, [sketch_made(event) for event in events])
+    )
 
 
 def _means(events: Sequence[TaskEvent], sketches: Sequence[Sketch]) -> list[Sketch]:
     """Return the mean of sketches by the weights of their results, and as equals; those that they have."""
-    weights = [weight_of(event) for event in events], [1.0] * len(events)
-    return [mean for given in weights if (mean := weighted_mean(given, sketches)) is not None]
+    weights = [find_weight(event) for event in events], [1.0] * len(events)
+    return [mean for given in weights if (mean := average_sketches(given, sketches)) is not None]
 
 
 def _steps(events: Sequence[TaskEvent], model: Sketch) -> tuple[list[float], list[float]]:
@@ -130,7 +134,9 @@ def _steps(events: Sequence[TaskEvent], model: Sketch) -> tuple[list[float], lis
     Both are of zeros where there is no such mean.
     """
     sent = events[0].sent
-    mean = weighted_mean([weight_of(event) for event in events], [made(event) for event in events])
+    mean = average_sketches(
+        [find_weight(event) for event in events], [sketch_made(event) for event in events]
+    )
     ends = (mean, model) if mean and sent else (sent, sent)
     change, step = ([*map(sub, end, sent)] for end in ends)
     return change, step

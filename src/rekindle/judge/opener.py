@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from rekindle.flare.tasks import Account
-from rekindle.flare.workspace import SERVER, Workspace, of_run
+from rekindle.flare.workspace import SERVER, Workspace, find_workspaces
 from rekindle.host import folders
 from rekindle.records import Claim, Job, RecordError, RunSpec, Site
 from rekindle.records.events import ConfigurationEvent
-from rekindle.records.evidence import Line, read_evidence
-from rekindle.records.folders import ended_in, left_in, spec_in
+from rekindle.records.evidence import EvidenceLine, read_evidence
+from rekindle.records.layout import ended_in, left_in, spec_in
 
-from .clocks import by_controller
-from .left import left_behind
+from .clocks import shift_to_controller
+from .leftovers import describe_left
 from .logs import Logs
 from .run import Run
-from .sites import Sites, as_announced, gone_sites, without
+from .sites import RunSites, drop_sites, find_gone_sites, name_sites
 
 OUTPUTS = {
     "CrossSiteModelEval": "cross_validation_complete",
@@ -41,11 +41,11 @@ def open_run(folder: Path, spec: RunSpec | None = None) -> Run:
         raise RecordError(f"{folder / folders.SPEC} names no site.", "have its stage write it again.")
     if spec.job.federated and spec.job.example is None:
         raise RecordError(f"{folder} is a run of an earlier version of Rekindle.", "run the job again.")
-    workspace, evidence = of_run(folder)[0], read_evidence(folder)
-    spec = as_announced(spec, workspace)
-    lines = by_controller(evidence.lines, folder, spec)
-    gone = gone_sites(spec, workspace, Logs(folder, workspace).printed) if spec.federated else {}
-    stayed = without(spec, gone)
+    workspace, evidence = find_workspaces(folder)[0], read_evidence(folder)
+    spec = name_sites(spec, workspace)
+    lines = shift_to_controller(evidence.lines, folder, spec)
+    gone = find_gone_sites(spec, workspace, Logs(folder, workspace).printed) if spec.federated else {}
+    stayed = drop_sites(spec, gone)
     left = left_in(folder).files if (folder / folders.LEFT).exists() else {}
     return Run(
         folder,
@@ -54,8 +54,8 @@ def open_run(folder: Path, spec: RunSpec | None = None) -> Run:
         ended=ended_in(folder) if (folder / folders.ENDED).exists() else None,
         lines=lines,
         workspace=replace(workspace, configurations=_configurations(lines, folders.SERVER_EVENTS)),
-        sites=Sites(spec.sites, gone, gone if len(stayed.sites) < len(spec.sites) else {}),
-        unread=(*evidence.unread, *workspace.unread(), *left_behind(left)),
+        sites=RunSites(spec.sites, gone, gone if len(stayed.sites) < len(spec.sites) else {}),
+        unread=(*evidence.unread, *workspace.unread(), *describe_left(left)),
         broken=tuple(evidence.broken),
         left=left,
     )
@@ -86,23 +86,25 @@ def open_workspace(workspace: Workspace) -> Run:
         versions={},
         tmpdir="",
     )
-    sites = Sites(spec.sites, {}, {})
+    sites = RunSites(spec.sites, {}, {})
     return Run(workspace.folder, spec, "foreign", ended=None, lines=[], workspace=workspace, sites=sites)
 
 
-def split(run: Run) -> list[Run]:
+def split_simulations(run: Run) -> list[Run]:
     """Return a run once for each simulation that its job.py started, with the evidence of that one."""
-    workspaces = of_run(run.folder)
+    workspaces = find_workspaces(run.folder)
     if len(workspaces) < 2:
         return [run]
-    own, written = [folders.server_events(w.job) for w in workspaces], {line.file for line in run.lines}
+    own, written = [folders.name_server_events(w.job) for w in workspaces], {line.file for line in run.lines}
     files = [file if file in written else folders.SERVER_EVENTS for file in own]
     servers = {*own, folders.SERVER_EVENTS}
     return [
         replace(
             run,
-            spec=as_announced(run.spec, workspace),
-            lines=[line for line in run.lines if folders.recorder(line.file)[1] not in servers - {file}],
+            spec=name_sites(run.spec, workspace),
+            lines=[
+                line for line in run.lines if folders.parse_recorder(line.file)[1] not in servers - {file}
+            ],
             workspace=replace(workspace, configurations=_configurations(run.lines, file)),
             unread=(*run.unread, *workspace.unread()),
         )
@@ -110,9 +112,9 @@ def split(run: Run) -> list[Run]:
     ]
 
 
-def _configurations(lines: list[Line[Any]], file: str) -> dict[str, dict[str, Any]]:
+def _configurations(lines: list[EvidenceLine[Any]], file: str) -> dict[str, dict[str, Any]]:
     """Return the configurations of the simulation whose server wrote ``file``, by member."""
-    mine = (line.event for line in lines if folders.recorder(line.file)[1] == file)
+    mine = (line.event for line in lines if folders.parse_recorder(line.file)[1] == file)
     return {event.member: event.content for event in mine if isinstance(event, ConfigurationEvent)}
 
 

@@ -3,9 +3,9 @@
 
 from functools import cached_property
 
-from rekindle.records import Ended, RunSpec
+from rekindle.records import RunEnd, RunSpec
 from rekindle.records.events import DeviceEvent, RoundEvent
-from rekindle.records.evidence import Line
+from rekindle.records.evidence import EvidenceLine
 
 
 class Ranks:
@@ -14,13 +14,13 @@ class Ranks:
     def __init__(
         self,
         spec: RunSpec,
-        ended: Ended | None,
-        rounds: list[Line[RoundEvent]],
-        devices: list[Line[DeviceEvent]],
+        ended: RunEnd | None,
+        rounds: list[EvidenceLine[RoundEvent]],
+        devices: list[EvidenceLine[DeviceEvent]],
     ) -> None:
         """Take the run's spec and end, and what ranks recorded."""
         self._spec, self._ended, self._devices = spec, ended, devices
-        self._rounds: dict[tuple[str, int], list[Line[RoundEvent]]] = {}
+        self._rounds: dict[tuple[str, int], list[EvidenceLine[RoundEvent]]] = {}
         for line in sorted(rounds, key=lambda line: line.event.round):
             self._rounds.setdefault((line.event.site, line.event.rank), []).append(line)
 
@@ -29,7 +29,7 @@ class Ranks:
         """Every rank that was asked for: its site's name and its number there."""
         return [(site.name, rank) for site in self._spec.sites for rank in range(site.ranks)]
 
-    def rounds(self, site: str, rank: int) -> list[Line[RoundEvent]]:
+    def rounds(self, site: str, rank: int) -> list[EvidenceLine[RoundEvent]]:
         """Return the rounds of one rank, in order."""
         return self._rounds.get((site, rank), [])
 

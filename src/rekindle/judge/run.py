@@ -10,17 +10,17 @@ from typing import Any, Literal, TypeVar
 from rekindle.flare.tasks import Account
 from rekindle.flare.workspace import Workspace
 from rekindle.host import folders
-from rekindle.records import Ended, Rung, RunSpec, events, moment
-from rekindle.records.evidence import Line
-from rekindle.records.folders import ladder_in
+from rekindle.records import RunEnd, Rung, RunSpec, events, parse_time
+from rekindle.records.evidence import EvidenceLine
+from rekindle.records.layout import ladder_in
 
 from .clocks import Clocks
 from .logs import Logs
+from .observations import Samples
 from .ranks import Ranks
-from .sampled import Samples
-from .saved import Saved
-from .sites import Sites
-from .trained import Training
+from .saved_models import SavedModels
+from .sites import RunSites
+from .tasks import Training
 
 EventT = TypeVar("EventT", bound=events.Event)
 Kind = Literal["federated", "acceptance", "foreign"]
@@ -37,10 +37,10 @@ class Run:
     folder: Path
     spec: RunSpec
     kind: Kind
-    ended: Ended | None
-    lines: list[Line[events.AnyEvent]]
+    ended: RunEnd | None
+    lines: list[EvidenceLine[events.AnyEvent]]
     workspace: Workspace
-    sites: Sites
+    sites: RunSites
     unread: tuple[str, ...] = ()
     """What of the run was not read, a sentence for each file."""
     broken: tuple[tuple[str, int], ...] = ()
@@ -48,20 +48,20 @@ class Run:
     left: Mapping[str, str] = field(default_factory=dict)
     """Why, by its name, each file stayed on the host."""
 
-    def of(self, kind: type[EventT]) -> list[Line[EventT]]:
+    def of(self, kind: type[EventT]) -> list[EvidenceLine[EventT]]:
         """Lines of one kind of event."""
         return self._by_kind.get(kind, [])
 
     @cached_property
-    def _by_kind(self) -> dict[type[events.Event], list[Line[Any]]]:
-        by_kind: dict[type[events.Event], list[Line[Any]]] = {}
+    def _by_kind(self) -> dict[type[events.Event], list[EvidenceLine[Any]]]:
+        by_kind: dict[type[events.Event], list[EvidenceLine[Any]]] = {}
         for line in self.lines:
             by_kind.setdefault(type(line.event), []).append(line)
         return by_kind
 
-    def has(self, need: type[events.Event] | type[Ended]) -> bool:
+    def has(self, need: type[events.Event] | type[RunEnd]) -> bool:
         """Whether a part of the run is there."""
-        if issubclass(need, Ended):
+        if issubclass(need, RunEnd):
             return self.ended is not None
         return bool(self.of(need))
 
@@ -78,7 +78,7 @@ class Run:
     @cached_property
     def started(self) -> float | None:
         """Seconds since the epoch; None if the record of the run's end is missing."""
-        return moment(self.ended.started).timestamp() if self.ended else None
+        return parse_time(self.ended.started).timestamp() if self.ended else None
 
     @cached_property
     def rungs(self) -> tuple[Rung, ...]:
@@ -86,7 +86,7 @@ class Run:
         return ladder_in(self.folder).rungs if (self.folder / folders.LADDER_RECORD).exists() else ()
 
     @cached_property
-    def final(self) -> Line[events.FinalEvent] | None:
+    def final(self) -> EvidenceLine[events.FinalEvent] | None:
         """What job.py reported of the final global model."""
         return next(iter(self.of(events.FinalEvent)), None)
 
@@ -96,7 +96,7 @@ class Run:
         return Account(self.workspace, self.sites.lost)
 
     @cached_property
-    def results(self) -> list[Line[events.TaskEvent]]:
+    def results(self) -> list[EvidenceLine[events.TaskEvent]]:
         """What the server got from sites for their tasks."""
         return self.of(events.TaskEvent)
 
@@ -116,9 +116,9 @@ class Run:
         return Samples(self.of(events.SampleEvent), self.spec)
 
     @cached_property
-    def saved(self) -> Saved:
+    def saved(self) -> SavedModels:
         """The global models that were saved."""
-        return Saved(self.workspace, self.account.aggregators, self.left, self.of(events.ModelEvent))
+        return SavedModels(self.workspace, self.account.aggregators, self.left, self.of(events.ModelEvent))
 
     @cached_property
     def logs(self) -> Logs:

@@ -7,8 +7,8 @@ from itertools import cycle
 
 from msgspec.structs import replace
 
-from rekindle.flare.announced import sites
-from rekindle.flare.lost import joined, lost_sites
+from rekindle.flare.configuration import read_sites
+from rekindle.flare.losses import count_joins, find_lost_sites
 from rekindle.flare.workspace import Workspace
 from rekindle.records import RunSpec, Site
 
@@ -17,7 +17,7 @@ NEVER = -1
 
 
 @dataclass(frozen=True)
-class Sites:
+class RunSites:
     """The sites of a run and those that left it."""
 
     all: tuple[Site, ...]
@@ -28,9 +28,9 @@ class Sites:
     """Those of them that the run went on without."""
 
 
-def as_announced(spec: RunSpec, workspace: Workspace) -> RunSpec:
+def name_sites(spec: RunSpec, workspace: Workspace) -> RunSpec:
     """Return ``spec`` with the names that the job gave its sites, and as many if nobody had said how many."""
-    names = sites(workspace)
+    names = read_sites(workspace)
     counted = len(names) == len(spec.sites) or (names and "sites" in spec.job.assumed)
     if not counted or {*names} == {site.name for site in spec.sites}:
         return spec
@@ -38,7 +38,7 @@ def as_announced(spec: RunSpec, workspace: Workspace) -> RunSpec:
     return replace(spec, sites=tuple(named))
 
 
-def gone_sites(spec: RunSpec, workspace: Workspace, printed: Iterable[str]) -> dict[str, int]:
+def find_gone_sites(spec: RunSpec, workspace: Workspace, printed: Iterable[str]) -> dict[str, int]:
     """Return the sites that left a federation's run, or never joined it, and in which round, from 0.
 
     Args:
@@ -46,13 +46,13 @@ def gone_sites(spec: RunSpec, workspace: Workspace, printed: Iterable[str]) -> d
         workspace: NVFlare's, with the server's log.
         printed: the lines that the server's parent printed.
     """
-    came = joined(printed)
+    came = count_joins(printed)
     seen = {*came, *workspace.sites}
     absent = {site.name: NEVER for site in spec.sites if came and site.name not in seen}
-    return absent | lost_sites(workspace)
+    return absent | find_lost_sites(workspace)
 
 
-def without(spec: RunSpec, gone: Collection[str]) -> RunSpec:
+def drop_sites(spec: RunSpec, gone: Collection[str]) -> RunSpec:
     """Return ``spec`` without the sites that are gone, if its inventory lets the job go on without them."""
     least = spec.participant.min_sites if spec.participant else len(spec.sites)
     if not gone or len(spec.sites) - len(gone) < least:

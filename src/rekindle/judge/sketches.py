@@ -15,34 +15,34 @@ QUANTISED = 5e-3
 """The same for messages or models of 16 bits or fewer: off by 3e-4 at most in runs."""
 
 
-def made(event: TaskEvent) -> Sketch:
+def sketch_made(event: TaskEvent) -> Sketch:
     """Return the sketch of the model that a site made, also where it sent the difference."""
     if event.kind != "WEIGHT_DIFF" or not event.sent:
         return event.sketch
     return tuple(map(sum, zip(event.sent, event.sketch, strict=True)))
 
 
-def left(event: TaskEvent) -> float:
+def share_left(event: TaskEvent) -> float:
     """Return which share of the model that a site was sent lies in its result, along it; 1 of differences."""
     if event.kind != "WEIGHTS" or event.kept is None or event.relative is None:
         return 1.0
     return event.kept * event.relative
 
 
-def weighted_mean(weights: Sequence[float], sketches: Sequence[Sketch]) -> Sketch | None:
+def average_sketches(weights: Sequence[float], sketches: Sequence[Sketch]) -> Sketch | None:
     """Return the mean of sketches by their weights; None where the weights add up to nothing."""
     if not (total := sum(weights)):
         return None
     return tuple(sum(map(mul, weights, values)) / total for values in zip(*sketches, strict=False))
 
 
-def reject(vector: list[float], other: list[float]) -> list[float]:
+def reject_vector(vector: list[float], other: list[float]) -> list[float]:
     """Return the part of a vector that is at right angles to another."""
     share = sum(map(mul, vector, other)) / (sum(map(mul, other, other)) or math.inf)
     return [value - share * along for value, along in zip(vector, other, strict=True)]
 
 
-def same(first: Sketch | None, second: Sketch | None, tolerance: float = EXACT) -> bool:
+def is_same(first: Sketch | None, second: Sketch | None, tolerance: float = EXACT) -> bool:
     """Whether two sketches are of one model, within ``tolerance`` of their largest figure."""
     if first is None or second is None or len(first) != len(second):
         return False

@@ -14,7 +14,7 @@ _Who = tuple[str | None, str]
 """A GPU's UUID, and a PID there."""
 
 
-def devices(run: Run) -> tuple[Device, ...]:
+def summarise_devices(run: Run) -> tuple[Device, ...]:
     """Return what each rank ran on, with what the driver's samples show of it there.
 
     Where ranks report nothing, what the sites' processes held, in the order of the GPUs; for a run that
@@ -54,7 +54,7 @@ def devices(run: Run) -> tuple[Device, ...]:
     return tuple(found)
 
 
-def rounds(run: Run) -> tuple[JobRound, ...]:
+def summarise_rounds(run: Run) -> tuple[JobRound, ...]:
     """Return each site's rounds as its rank 0 reported them, with the samples of all its ranks.
 
     Where ranks report nothing, each site's results as the server got them.
@@ -109,7 +109,7 @@ def _late(run: Run) -> dict[tuple[str, int], float]:
     return {(event.site, number): event.time - first[number] for number, event in came}
 
 
-def final_metrics(run: Run) -> dict[str, float]:
+def find_final_metrics(run: Run) -> dict[str, float]:
     """Return the metrics of the final global model that are finite."""
     return _finite(run.final.event.metrics) if run.final else {}
 
@@ -118,7 +118,7 @@ def _finite(metrics: dict[str, float | None]) -> dict[str, float]:
     return {name: value for name, value in metrics.items() if value is not None}
 
 
-def host_memory_mib(run: Run) -> dict[str, int]:
+def find_peaks(run: Run) -> dict[str, int]:
     """Return the peak of each of NVFlare's processes, by name."""
     peaks: dict[str, int] = {}
     for line in run.samples.lines:

@@ -8,33 +8,33 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from rekindle.doctor import diagnose_run
-from rekindle.doctor.known_issues import KnownIssue, known_issue
-from rekindle.doctor.subjects import layer_of
+from rekindle.doctor.known_issues import KnownIssue, find_known_issue
+from rekindle.doctor.subjects import find_layer
 from rekindle.flare.tasks import Task
-from rekindle.flare.workspace import locate
+from rekindle.flare.workspace import locate_workspace
 from rekindle.host import folders
 from rekindle.records import (
     ClaimResult,
     Diagnosis,
-    Ended,
     Finding,
     Layer,
     RecordError,
+    RunEnd,
     RunSpec,
     VerdictKind,
     VerdictRecord,
 )
-from rekindle.records.base import is_ours
+from rekindle.records.base import has_schema
 
 from . import summary
-from .check import CHECKS, gravity, results
-from .measured import judgement
-from .opener import open_run, open_workspace, split
+from .check import CHECKS, check_run, rank_result
+from .measurements import describe_judgement
+from .opener import open_run, open_workspace, split_simulations
 from .run import Run
-from .stood import find_lines
+from .standstill import find_lines
 
 
-def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
+def judge_run(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
     """Judge the run in ``run_dir`` by the claims that its job makes.
 
     A run that Rekindle did not start is judged by NVFlare's own files, and is never a PASS.
@@ -49,7 +49,7 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
     return _judged(run_dir, spec)[0]
 
 
-def explain(run_dir: Path) -> Diagnosis:
+def explain_run(run_dir: Path) -> Diagnosis:
     """Return why the run in ``run_dir`` failed: the cause that its verdict has, and the timeline of its logs.
 
     Raises:
@@ -75,16 +75,16 @@ def explain(run_dir: Path) -> Diagnosis:
 
 def _judged(run_dir: Path, spec: RunSpec | None) -> tuple[VerdictRecord, Diagnosis | None, Finding | None]:
     """Return the verdict, what the doctor found of a run that may have failed, and its cause."""
-    ours = spec is not None or is_ours(run_dir / folders.SPEC)
-    run = open_run(run_dir, spec) if ours else open_workspace(locate(run_dir))
-    by_check = zip(*map(results, split(run)), strict=True)
-    evidence = tuple(min(of_simulations, key=gravity) for of_simulations in by_check)
+    ours = spec is not None or has_schema(run_dir / folders.SPEC)
+    run = open_run(run_dir, spec) if ours else open_workspace(locate_workspace(run_dir))
+    by_check = zip(*map(check_run, split_simulations(run)), strict=True)
+    evidence = tuple(min(of_simulations, key=rank_result) for of_simulations in by_check)
     verdict, seen = _verdict(run, evidence)
     found = _diagnosis(run, run_dir, verdict, evidence)
     findings = found.findings if found else ()
     shown = _shown_by(evidence, seen)
     root = _root(run, verdict, found, shown) if found else None
-    known = known_issue(run.spec)
+    known = find_known_issue(run.spec)
     excused, excuse = _excuse(run, known, findings)
     cause = (root.cause if root else seen, _suspensions(run, verdict), excuse)
     record = VerdictRecord(
@@ -106,10 +106,10 @@ def _judged(run_dir: Path, spec: RunSpec | None) -> tuple[VerdictRecord, Diagnos
         lost=dict(run.sites.lost),
         lock_sha256=run.spec.lock_sha256 or None,
         versions=run.spec.versions,
-        devices=summary.devices(run),
-        rounds=summary.rounds(run),
-        final_metrics=summary.final_metrics(run),
-        host_memory_mib=summary.host_memory_mib(run),
+        devices=summary.summarise_devices(run),
+        rounds=summary.summarise_rounds(run),
+        final_metrics=summary.find_final_metrics(run),
+        host_memory_mib=summary.find_peaks(run),
     )
     return record, found, root
 
@@ -119,7 +119,7 @@ def _layer(run: Run, verdict: VerdictKind, cause: str | None) -> Layer | None:
     interrupted = run.ended is not None and run.ended.reason == "interrupted"
     if cause is None or interrupted or verdict not in ("FAIL", "HUNG"):
         return None
-    return "host" if run.kind == "acceptance" else layer_of(cause)
+    return "host" if run.kind == "acceptance" else find_layer(cause)
 
 
 def _duration_s(run: Run) -> float | None:
@@ -228,18 +228,18 @@ def _unsteady(run: Run, evidence: Sequence[ClaimResult]) -> bool:
     """Whether only figures that vary from look to look keep a host from PASS."""
     grave = [result.claim for result in evidence if result.state in {"fails", "unknown"}]
     with suppress(RecordError):
-        return grave == ["gpus_accepted"] and judgement(run).unsteady
+        return grave == ["gpus_accepted"] and describe_judgement(run).unsteady
     return False
 
 
 def _cure(run: Run) -> str:
     with suppress(RecordError):
-        if remedy := judgement(run).remedy:
+        if remedy := describe_judgement(run).remedy:
             return remedy
     return "Read job.log, and measure the host again."
 
 
-def _stopped(run: Run, ended: Ended) -> tuple[VerdictKind, str | None]:
+def _stopped(run: Run, ended: RunEnd) -> tuple[VerdictKind, str | None]:
     if ended.reason == "interrupted":
         return "FAIL", ended.message or "Stopped from outside."
     message = ended.message if ended.reason == "hung" else f"Ended at its limit of {run.spec.job.limit_s} s."

@@ -37,7 +37,7 @@ class File(NamedTuple):
     name: str
 
 
-def wheel_platforms(architecture: str, glibc: tuple[int, ...] = (2, _NEWEST_GLIBC_MINOR)) -> list[str]:
+def list_platforms(architecture: str, glibc: tuple[int, ...] = (2, _NEWEST_GLIBC_MINOR)) -> list[str]:
     """Return the platforms of wheels that a Linux with ``glibc`` can install, the best first."""
     minors = (minor for minor in range(_NEWEST_GLIBC_MINOR, 4, -1) if (2, minor) <= glibc)
     names = [f"manylinux_2_{minor}" for minor in minors]
@@ -46,7 +46,7 @@ def wheel_platforms(architecture: str, glibc: tuple[int, ...] = (2, _NEWEST_GLIB
     ]
 
 
-def wheel_tags(python: str, platforms: Iterable[str]) -> list[Tag]:
+def list_tags(python: str, platforms: Iterable[str]) -> list[Tag]:
     """Return the tags of wheels that CPython ``python`` (``3.11``) can install on these, the best first."""
     version, names = tuple(int(part) for part in python.split(".")), list(platforms)
     interpreter = "cp" + "".join(python.split("."))
@@ -57,40 +57,42 @@ def wheel_tags(python: str, platforms: Iterable[str]) -> list[Tag]:
 
 
 @functools.cache
-def names() -> frozenset[str]:
+def list_locks() -> frozenset[str]:
     """Return the file name of every lock."""
     return frozenset(path.name for path in files(__name__).iterdir() if path.name.endswith(".txt"))
 
 
 @functools.cache
-def text(name: str) -> str:
+def read_lock(name: str) -> str:
     """Return the hash-pinned text of the lock ``name``, one of ``names()``."""
-    return render(files(__name__).joinpath(name).read_text(encoding="utf-8"), known_files())
+    return render_lock(files(__name__).joinpath(name).read_text(encoding="utf-8"), read_known_files())
 
 
 @functools.cache
-def packages(environment: str) -> frozenset[str]:
+def list_lock_packages(environment: str) -> frozenset[str]:
     """Return the names in a lock of an environment (``torch+vision``) that brings its own framework."""
-    own = sorted(name for name in names() if name.startswith(f"{environment}-") and "-system-" not in name)
+    own = sorted(
+        name for name in list_locks() if name.startswith(f"{environment}-") and "-system-" not in name
+    )
     lines = files(__name__).joinpath(own[-1]).read_text(encoding="utf-8").splitlines() if own else []
     return frozenset(pin["name"] for line in lines if (pin := _PIN.match(line)))
 
 
 @functools.cache
-def sha256(name: str) -> str | None:
+def digest_lock(name: str) -> str | None:
     """Return the digest of that text; None if there is no such lock."""
-    return hashlib.sha256(text(name).encode()).hexdigest() if name in names() else None
+    return hashlib.sha256(read_lock(name).encode()).hexdigest() if name in list_locks() else None
 
 
 @functools.cache
-def known_files() -> tuple[File, ...]:
+def read_known_files() -> tuple[File, ...]:
     """Return every file of files.list."""
     listed = files(__name__).joinpath("files.list").read_text(encoding="utf-8")
     lines = (line.split() for line in listed.splitlines())
     return tuple(File(digest, int(size), name) for digest, size, name in lines)
 
 
-def render(pins: str, known: tuple[File, ...]) -> str:
+def render_lock(pins: str, known: tuple[File, ...]) -> str:
     """Return ``pins`` with the digests of those files of each that a host of the lock can install.
 
     Args:
@@ -125,7 +127,7 @@ def _installable(
     known: tuple[File, ...], python: str, architecture: str
 ) -> Mapping[tuple[str, str], set[str]]:
     """Return the digests of what can be installed of each name and version."""
-    tags = frozenset(wheel_tags(python, wheel_platforms(architecture)))
+    tags = frozenset(list_tags(python, list_platforms(architecture)))
     wheels: dict[tuple[str, str], set[str]] = defaultdict(set)
     sources: dict[tuple[str, str], set[str]] = defaultdict(set)
     for file in known:

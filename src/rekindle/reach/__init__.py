@@ -16,7 +16,7 @@ class Trouble(Exception):
         self.message, self.fix = message, fix
 
 
-def release() -> str:
+def find_release() -> str:
     """Return the release of NVFlare in this environment; empty if it has none."""
     try:
         return metadata.version("nvflare")

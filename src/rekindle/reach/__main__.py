@@ -15,12 +15,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rekindle.host import detached, files, own
-from rekindle.host.look import taken
+from rekindle.host import background, files, storage
+from rekindle.host.look import take_lock
 
 from . import Trouble
 from .kit import Kit
-from .listener import Listener, serves
+from .listener import Listener, is_served
 from .probe import Probe
 
 _LIMIT_S = 20.0
@@ -28,7 +28,7 @@ _LIMIT_S = 20.0
 _LOOK_S = 0.05
 
 
-def listen(folder: Path, asked: str) -> bool:
+def start_listener(folder: Path, asked: str) -> bool:
     """Start a listener in place of any before, unless NVFlare's server runs there with the same kit.
 
     Returns:
@@ -37,17 +37,17 @@ def listen(folder: Path, asked: str) -> bool:
     Raises:
         Trouble: it cannot listen.
     """
-    if serves(json.loads(asked)["kit"]):
+    if is_served(json.loads(asked)["kit"]):
         return True
-    end(folder)
-    own.make_folder(folder)
-    with detached.locked(folder / "lock") as lock:
+    end_listener(folder)
+    storage.make_folder(folder)
+    with background.hold_lock(folder / "lock") as lock:
         if lock is None:
             raise Trouble(f"Another play starts a listener in {folder}.", "run again when it has ended.")
         command = [sys.executable, "-m", "rekindle.reach", "serve", str(folder), asked]
         output, to = os.pipe()
         with open(output, "rb") as answers, open(to, "wb") as log:  # noqa: PTH123 - descriptors
-            detached.spawn(command, log, pass_fds=[lock.fileno()])
+            background.spawn_command(command, log, pass_fds=[lock.fileno()])
             log.close()
             line = answers.readline(1 << 16) if select.select([answers], [], [], _LIMIT_S)[0] else b""
             if not line.startswith(b"{"):
@@ -59,7 +59,7 @@ def listen(folder: Path, asked: str) -> bool:
     return False
 
 
-def serve(folder: Path, asked: dict[str, Any]) -> None:
+def serve_listener(folder: Path, asked: dict[str, Any]) -> None:
     """Listen, and report it.
 
     Raises:
@@ -82,7 +82,7 @@ def serve(folder: Path, asked: dict[str, Any]) -> None:
         listener.serve(asked["limit_s"], goes_on)
 
 
-def end(folder: Path) -> None:
+def end_listener(folder: Path) -> None:
     """End the listener, if there is one; returns when its port is free.
 
     Raises:
@@ -90,18 +90,18 @@ def end(folder: Path) -> None:
     """
     lock, ends = folder / "lock", time.monotonic() + _LIMIT_S
     try:
-        stream = files.opened(lock)
+        stream = files.open_file(lock)
     except (FileNotFoundError, NotADirectoryError):
         return
     with stream:
         lock.unlink(missing_ok=True)
-        while not taken(stream, fcntl.LOCK_SH):
+        while not take_lock(stream, fcntl.LOCK_SH):
             if time.monotonic() > ends:
                 raise Trouble(f"The listener of {folder} does not end.", "end it by hand.")
             time.sleep(_LOOK_S)
 
 
-def probe(asked: dict[str, Any]) -> dict[str, float | str]:
+def probe_links(asked: dict[str, Any]) -> dict[str, float | str]:
     """Return what the probe finds.
 
     Raises:
@@ -119,13 +119,13 @@ def main() -> int:
     answer: dict[str, Any] = {}
     try:
         if verb == "serve":
-            serve(Path(given[0]), json.loads(given[1]))
+            serve_listener(Path(given[0]), json.loads(given[1]))
         elif verb == "listen":
-            answer = {"running": True} if listen(Path(given[0]), given[1]) else {}
+            answer = {"running": True} if start_listener(Path(given[0]), given[1]) else {}
         elif verb == "end":
-            end(Path(given[0]))
+            end_listener(Path(given[0]))
         else:
-            answer = dict(probe(json.loads(given[0])))
+            answer = dict(probe_links(json.loads(given[0])))
     except Trouble as trouble:
         answer = {"message": trouble.message, "fix": trouble.fix}
     print(json.dumps(answer), flush=True)

@@ -103,12 +103,12 @@ class Kit:
         """
         path = self._file("fed_client.json")
         try:
-            return str(json.loads(files.content(path, _LIMIT))["servers"][0]["identity"])
+            return str(json.loads(files.read_content(path, _LIMIT))["servers"][0]["identity"])
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             raise Trouble(f"{path} names no server.", _AGAIN) from None
 
 
-def common_name(certificate: Certificate) -> str:
+def read_common_name(certificate: Certificate) -> str:
     """Return the CN of a certificate; empty if it has none."""
     names = (pair for group in certificate.get("subject", ()) for pair in group)
     return next((str(value) for name, value in names if name == "commonName"), "")

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from . import Trouble, release, wire
+from . import Trouble, find_release, wire
 from .kit import Kit
 
 _TURNS = 20
@@ -39,7 +39,7 @@ class Listener(socketserver.ThreadingTCPServer):
         """
         kit.require("server's", now())
         self._context, self._now = kit.context(), now
-        self._release = release() if has is None else has
+        self._release = find_release() if has is None else has
         self._measuring, self._room, self._ends = threading.Lock(), threading.Semaphore(_MOST), 0.0
         try:
             super().__init__(("", port), socketserver.BaseRequestHandler)
@@ -64,34 +64,34 @@ class Listener(socketserver.ThreadingTCPServer):
         """Answer one connection, in a thread of its own; the site reports whatever is wrong with it."""
         try:
             with suppress(OSError, ValueError):
-                wire.prepare(request)
+                wire.prepare_socket(request)
                 with self._context.wrap_socket(request, server_side=True) as peer:
-                    self._do(peer, wire.hear(peer).get("do"))
+                    self._do(peer, wire.hear_line(peer).get("do"))
         finally:
             self._room.release()
 
     def _do(self, peer: ssl.SSLSocket, what: object) -> None:
         if what == "look":
-            wire.send(peer, release=self._release, at=self._now())
+            wire.send_line(peer, release=self._release, at=self._now())
             for _ in range(_TURNS):
-                wire.hear(peer)
-                wire.send(peer, at=self._now())
+                wire.hear_line(peer)
+                wire.send_line(peer, at=self._now())
         elif what in ("down", "up") and self._measuring.acquire(
             timeout=max(0, self._ends - time.monotonic())
         ):
             try:
-                wire.send(peer)
+                wire.send_line(peer)
                 if what == "down":
-                    wire.pour(peer, 2 * wire.MEASURED_S)
+                    wire.pour_bytes(peer, 2 * wire.MEASURED_S)
                 else:
-                    wire.send(peer, bit_s=wire.measured(peer))
+                    wire.send_line(peer, bit_s=wire.measure_rate(peer))
             finally:
                 self._measuring.release()
             if what == "up":
-                wire.discard(peer)
+                wire.discard_rest(peer)
 
 
-def serves(kit: str) -> bool:
+def is_served(kit: str) -> bool:
     """Whether NVFlare's server runs with the copy of a kit that the driver made for a run."""
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from . import Trouble, release, wire
-from .kit import Kit, common_name, require_valid
+from . import Trouble, find_release, wire
+from .kit import Kit, read_common_name, require_valid
 
 _PINGS = 5
 _ADDRESSES = 4
@@ -108,18 +108,18 @@ class Probe:
             raise self._trouble("clock", f"{abs(offset):.0f} s {'behind' if offset < 0 else 'ahead of'}")
         self.kit.require("site's", self.now())
         require_valid(server, f"The certificate of {self.address}:{self.port}", self.now())
-        here, there = release() if self.has is None else self.has, str(answer.get("release"))[:40]
+        here, there = find_release() if self.has is None else self.has, str(answer.get("release"))[:40]
         if not here or here != there or self.planned not in ("", here):
             planned = f", and {self.planned} is planned" if self.planned else ""
             names = f"this site has {here or 'none'}, the server {there or 'none'}"
             raise self._trouble("release", names + planned)
         with self._asked("down") as peer:
             self._heard(peer, turn=True)
-            down = self._measured(lambda: wire.measured(peer))
+            down = self._measured(lambda: wire.measure_rate(peer))
         with self._asked("up") as peer:
             self._heard(peer, turn=True)
-            wire.pour(peer, wire.MEASURED_S + 4 * rtt)
-            up = self._measured(lambda: wire.number(wire.hear(peer), "bit_s"))
+            wire.pour_bytes(peer, wire.MEASURED_S + 4 * rtt)
+            up = self._measured(lambda: wire.read_number(wire.hear_line(peer), "bit_s"))
             peer.setsockopt(
                 socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
             )  # the rest stays here
@@ -137,16 +137,16 @@ class Probe:
         context, wanted = self.kit.context(), self.kit.identity()
         raw = self._connected()
         try:
-            wire.prepare(raw)
+            wire.prepare_socket(raw)
             peer = context.wrap_socket(raw)
         except OSError as error:
             raw.close()
             raise self._no_tls(error) from None
-        if (name := common_name(peer.getpeercert() or {})) != wanted:
+        if (name := read_common_name(peer.getpeercert() or {})) != wanted:
             peer.close()
             raise self._trouble("elsewhere", name, wanted)
         with suppress(OSError):  # the reason is in what it answers
-            wire.send(peer, do=what)
+            wire.send_line(peer, do=what)
         return peer
 
     def _connected(self) -> socket.socket:
@@ -192,7 +192,7 @@ class Probe:
     def _heard(self, peer: ssl.SSLSocket, *, turn: bool = False) -> dict[str, object]:
         """Return the listener's answer; ``turn``: to a measurement, for which others may be first."""
         try:
-            return wire.hear(peer, self.turn_s if turn else wire.ANSWER_S)
+            return wire.hear_line(peer, self.turn_s if turn else wire.ANSWER_S)
         except TimeoutError:
             raise self._trouble("busy" if turn else "not ours") from None
         except (OSError, ValueError) as error:
@@ -205,9 +205,9 @@ class Probe:
         for _ in range(_PINGS):
             began, before = time.monotonic(), self.now()
             with suppress(OSError):
-                wire.send(peer)
+                wire.send_line(peer)
             try:
-                there = wire.number(self._heard(peer), "at")
+                there = wire.read_number(self._heard(peer), "at")
             except ValueError:
                 raise self._trouble("not ours") from None
             took = time.monotonic() - began

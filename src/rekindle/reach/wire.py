@@ -20,7 +20,7 @@ _BLOCK = bytes(16 << 10)
 """One record of TLS."""
 
 
-def send(peer: ssl.SSLSocket, **fields: Any) -> None:
+def send_line(peer: ssl.SSLSocket, **fields: Any) -> None:
     """Send one line.
 
     Raises:
@@ -30,7 +30,7 @@ def send(peer: ssl.SSLSocket, **fields: Any) -> None:
     peer.sendall(json.dumps({"rekindle": PROTOCOL, **fields}).encode() + b"\n")
 
 
-def hear(peer: ssl.SSLSocket, limit_s: float = ANSWER_S) -> dict[str, Any]:
+def hear_line(peer: ssl.SSLSocket, limit_s: float = ANSWER_S) -> dict[str, Any]:
     """Return the next line; bytes after it are not read.
 
     Raises:
@@ -53,7 +53,7 @@ def hear(peer: ssl.SSLSocket, limit_s: float = ANSWER_S) -> dict[str, Any]:
     return answer
 
 
-def number(answer: dict[str, Any], name: str) -> float:
+def read_number(answer: dict[str, Any], name: str) -> float:
     """Return a finite number that the peer sent.
 
     Raises:
@@ -65,7 +65,7 @@ def number(answer: dict[str, Any], name: str) -> float:
     return float(value)
 
 
-def pour(peer: ssl.SSLSocket, seconds: float) -> None:
+def pour_bytes(peer: ssl.SSLSocket, seconds: float) -> None:
     """Send bytes for so long, or until the peer has had enough."""
     ends, left = time.monotonic() + seconds, _MOST
     with suppress(OSError):
@@ -75,7 +75,7 @@ def pour(peer: ssl.SSLSocket, seconds: float) -> None:
             left -= len(_BLOCK)
 
 
-def measured(peer: ssl.SSLSocket) -> float:
+def measure_rate(peer: ssl.SSLSocket) -> float:
     """Return at how many bit/s bytes arrive in the second half of `MEASURED_S`, when TCP has found its pace.
 
     Raises:
@@ -100,7 +100,7 @@ def measured(peer: ssl.SSLSocket) -> float:
     return (total - before) * 8 / (last - since)
 
 
-def discard(peer: ssl.SSLSocket) -> None:
+def discard_rest(peer: ssl.SSLSocket) -> None:
     """Read what still comes until the peer ends, for as long as it may send."""
     ends = time.monotonic() + 2 * ANSWER_S
     with suppress(OSError):
@@ -110,7 +110,7 @@ def discard(peer: ssl.SSLSocket) -> None:
                 return
 
 
-def prepare(raw: socket.socket) -> None:
+def prepare_socket(raw: socket.socket) -> None:
     """Have small lines sent at once, and nothing wait without a limit."""
     raw.settimeout(ANSWER_S)
     raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -11,16 +11,16 @@ from .acceptance import AcceptanceRecord, AcceptedGpu, Kind, Measurement
 from .base import (
     Record,
     Timestamp,
-    checked,
-    convert,
-    decodable,
-    decode,
-    moment,
-    moment_at,
-    read,
-    timestamp,
-    to_builtins,
-    write,
+    allow_decoding,
+    check_bounds,
+    convert_builtins,
+    convert_epoch,
+    decode_json,
+    dump_builtins,
+    format_time,
+    parse_time,
+    read_record,
+    write_record,
 )
 from .complaint import BundleError, Complaint, RecordError, VersionError
 from .finding import Confidence, Diagnosis, Finding, Ladder, Layer, Moment, Rung
@@ -43,11 +43,11 @@ from .plan import Build, PlannedEnvironment, PlanRecord, Reason
 from .run import (
     Bound,
     Clock,
-    Ended,
     GivenGpu,
     LeftBehind,
     Participant,
     Progress,
+    RunEnd,
     RunSpec,
     Site,
     Suspension,
@@ -61,6 +61,7 @@ from .stages import (
     Image,
     ImagesRecord,
     KitRecord,
+    LastProgress,
     LeaseRecord,
     LinkRecord,
     MemberRecord,
@@ -69,10 +70,9 @@ from .stages import (
     PlacedRecord,
     PlaybookRecord,
     RetiredRecord,
-    Seen,
     StandingRecord,
 )
 from .verdict import ClaimResult, Device, JobRound, VerdictKind, VerdictRecord
 
 for _kind in Record.__subclasses__():
-    decodable(_kind)
+    allow_decoding(_kind)

@@ -70,7 +70,7 @@ class Look(Record, kw_only=True, frozen=True):
     after: Few[GpuUse]
 
 
-class Again(Record, kw_only=True, frozen=True):
+class LaterLook(Record, kw_only=True, frozen=True):
     """The same figure in a later look."""
 
     value: Number
@@ -97,7 +97,7 @@ class Measurement(Record, kw_only=True, frozen=True):
     source: Text | None = None
     holds: bool | None = None
     """None: there is nothing to compare it with."""
-    again: Annotated[tuple[Again, ...], Meta(max_length=10)] = ()
+    again: Annotated[tuple[LaterLook, ...], Meta(max_length=10)] = ()
     """In later looks, in their order; each is evaluated as ``value`` is."""
     message: Text
 

@@ -10,17 +10,17 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 import msgspec
 from msgspec import Meta
 
-from rekindle.host import files, own
+from rekindle.host import files, storage
 
 from .complaint import MissingError, RecordError, VersionError
-from .text import LONGEST, shortened, with_texts
+from .text import LONGEST, change_texts, shorten_text
 
 FILE_LIMIT = 32 << 20
 
 T = TypeVar("T")
 
 Text = Annotated[str, Meta(max_length=LONGEST)]
-"""A name, a path, a few sentences; `write` shortens a longer one."""
+"""A name, a path, a few sentences; `write_record` shortens a longer one."""
 Integer = Annotated[int, Meta(ge=-(1 << 53), le=1 << 53)]
 """Exact in any reader of JSON."""
 Number = Annotated[float, Meta(ge=-1e100, le=1e100)]
@@ -64,8 +64,8 @@ RecordT = TypeVar("RecordT", bound=Record)
 _DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}
 
 
-def decodable(kind: T) -> T:
-    """Let `decode` and `convert` accept the type ``kind``; call it as its module is imported.
+def allow_decoding(kind: T) -> T:
+    """Let `decode_json` and `convert_builtins` accept the type ``kind``; call it as its module is imported.
 
     msgspec builds a type's decoder at its first use, and two threads at once crash there.
     """
@@ -73,15 +73,15 @@ def decodable(kind: T) -> T:
     return kind
 
 
-@decodable
+@allow_decoding
 class _Versioned(msgspec.Struct):
     """A record of any version."""
 
     schema: str = ""
 
 
-def decode(content: bytes | str, kind: type[T]) -> T:
-    """Return JSON as a ``kind``, a type that is `decodable`.
+def decode_json(content: bytes | str, kind: type[T]) -> T:
+    """Return JSON as a ``kind``, a type that is `allow_decoding`.
 
     Raises:
         RecordError: it does not fit; the message names the place, and the caller adds the file and the fix.
@@ -90,47 +90,47 @@ def decode(content: bytes | str, kind: type[T]) -> T:
         value: T = _DECODERS[kind].decode(content)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         message = str(error).replace(f"`str` matching regex {_STAMP!r}", f"a time such as {_SAMPLE}")
-        raise RecordError(shortened(message, 500)) from None
+        raise RecordError(shorten_text(message, 500)) from None
     return value
 
 
-def convert(value: Any, kind: type[T]) -> T:
+def convert_builtins(value: Any, kind: type[T]) -> T:
     """Return builtins, as YAML or a module gave them, as a ``kind``.
 
     Raises:
-        RecordError: as `decode` does, also where JSON cannot hold the value.
+        RecordError: as `decode_json` does, also where JSON cannot hold the value.
     """
     try:
         content = msgspec.json.encode(value, enc_hook=_plain)
     except (TypeError, ValueError, OverflowError, NotImplementedError, RecursionError) as error:
-        raise RecordError(shortened(str(error), 500)) from None
-    return decode(content, kind)
+        raise RecordError(shorten_text(str(error), 500)) from None
+    return decode_json(content, kind)
 
 
-def checked(record: RecordT) -> RecordT:
+def check_bounds(record: RecordT) -> RecordT:
     """Return ``record`` if it is within its schema's bounds, as one is that was read.
 
     Raises:
         RecordError: it is not; the message names the place.
     """
-    return decode(_encode(record), type(record))
+    return decode_json(_encode(record), type(record))
 
 
-def read(path: Path, kind: type[RecordT]) -> RecordT:
+def read_record(path: Path, kind: type[RecordT]) -> RecordT:
     """Read ``path`` as a record of ``kind``.
 
     Raises:
         RecordError: the file is missing or too large, or does not fit the schema.
     """
     try:
-        content = files.content(path, FILE_LIMIT)
+        content = files.read_content(path, FILE_LIMIT)
     except (FileNotFoundError, NotADirectoryError):
         fix = f"run the stage that writes {path.name}, or name another folder."
         raise MissingError(f"{path} does not exist.", fix) from None
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error.strerror}.", "name a readable file.") from None
     try:
-        return decode(content, kind)
+        return decode_json(content, kind)
     except RecordError as error:
         _refuse_version(path, content, kind)
         message = f"{path} is not a valid {kind.__name__}: {error.message}."
@@ -140,14 +140,14 @@ def read(path: Path, kind: type[RecordT]) -> RecordT:
 def read_valid(path: Path, kind: type[RecordT]) -> RecordT | None:
     """Read ``path`` as a record of ``kind``; None if it is missing or broken."""
     with suppress(RecordError):
-        return read(path, kind)
+        return read_record(path, kind)
     return None
 
 
-def is_ours(path: Path) -> bool:
+def has_schema(path: Path) -> bool:
     """Whether a file has a schema of Rekindle's, or is too damaged to show one."""
     try:
-        content = files.content(path, FILE_LIMIT)
+        content = files.read_content(path, FILE_LIMIT)
         record = msgspec.json.decode(content)
     except (FileNotFoundError, NotADirectoryError):
         return False
@@ -159,24 +159,24 @@ def is_ours(path: Path) -> bool:
 def _refuse_version(path: Path, content: bytes, kind: type[Record]) -> None:
     known = get_args(get_type_hints(kind).get("schema"))
     try:
-        schema = decode(content, _Versioned).schema
+        schema = decode_json(content, _Versioned).schema
     except RecordError:
         return
     if schema not in known and schema.rpartition("/")[0] in {name.rpartition("/")[0] for name in known}:
         raise VersionError(
-            f"{path} was written by another version of Rekindle: it is {shortened(schema, 100)}, "
+            f"{path} was written by another version of Rekindle: it is {shorten_text(schema, 100)}, "
             f"and this one reads {' and '.join(known)}.",
             "use the version that wrote it.",
         )
 
 
-def write(path: Path, record: Record) -> None:
-    """Write ``record`` to ``path`` as indented JSON, atomically; texts are `shortened`."""
-    builtins = with_texts(to_builtins(record), shortened)
-    own.write(path, msgspec.json.format(msgspec.json.encode(builtins), indent=2) + b"\n")
+def write_record(path: Path, record: Record) -> None:
+    """Write ``record`` to ``path`` as indented JSON, atomically; texts are `shorten_text`."""
+    builtins = change_texts(dump_builtins(record), shorten_text)
+    storage.write_file(path, msgspec.json.format(msgspec.json.encode(builtins), indent=2) + b"\n")
 
 
-def timestamp(moment: datetime | None = None) -> Timestamp:
+def format_time(moment: datetime | None = None) -> Timestamp:
     """Return ``moment``, which has a zone, or else now, in UTC and to the second.
 
     Raises:
@@ -189,18 +189,18 @@ def timestamp(moment: datetime | None = None) -> Timestamp:
     raise RecordError(f"{moment} is no time from 1970 to 2099.", "see the clock that it is from.")
 
 
-def moment(stamp: Timestamp) -> datetime:
+def parse_time(stamp: Timestamp) -> datetime:
     """Return the time that a record has.
 
     Raises:
         RecordError: it is not a time.
     """
     if not re.match(_STAMP, stamp):
-        raise RecordError(f"{shortened(stamp, 100)!r} is not a time.", "see where it is from.")
+        raise RecordError(f"{shorten_text(stamp, 100)!r} is not a time.", "see where it is from.")
     return datetime.strptime(stamp, _SECOND).replace(tzinfo=timezone.utc)
 
 
-def moment_at(seconds: float) -> datetime:
+def convert_epoch(seconds: float) -> datetime:
     """Return the time that is so many seconds after the epoch.
 
     Raises:
@@ -211,7 +211,7 @@ def moment_at(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, timezone.utc)
 
 
-def to_builtins(record: Record) -> dict[str, Any]:
+def dump_builtins(record: Record) -> dict[str, Any]:
     """Return ``record`` as dictionaries, lists and plain strings."""
     builtins: dict[str, Any] = msgspec.json.decode(_encode(record))
     return builtins

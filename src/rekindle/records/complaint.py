@@ -42,7 +42,7 @@ class Complaint(Exception):
         return f"{self.message}{FIX}{self.fix}" if self.fix else self.message
 
 
-def quoted(text: str) -> str:
+def quote_host(text: str) -> str:
     """Return what a host says so that nothing in it reads as a fix of ours."""
     return text.replace(FIX, _ADVICE)
 

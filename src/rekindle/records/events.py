@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from .acceptance import AcceptanceRecord
-from .base import Few, Integer, Many, Number, Seconds, Table, Text, Time, decodable, decode
+from .base import Few, Integer, Many, Number, Seconds, Table, Text, Time, allow_decoding, decode_json
 
 
 class Event(msgspec.Struct, kw_only=True, frozen=True, tag_field="event"):
@@ -205,7 +205,7 @@ class GpuSample(msgspec.Struct, kw_only=True, frozen=True):
     """Uncorrected memory errors since the driver was loaded; None where NVML does not count them."""
 
 
-class Worked(msgspec.Struct, kw_only=True, frozen=True):
+class MemberWork(msgspec.Struct, kw_only=True, frozen=True):
     """What the processes of NVFlare's server or of one site used so far, ended ones included."""
 
     nvflare_s: Seconds
@@ -225,7 +225,7 @@ class SampleEvent(Event, kw_only=True, frozen=True, tag="sample"):
     """Assigned GPUs that did not answer NVML, by UUID, and their Xid errors as in GpuSample."""
     memory_mib: Table[Integer] = {}
     """Most host memory so far, of ``server`` and of each site's client."""
-    worked: Table[Worked] = {}
+    worked: Table[MemberWork] = {}
     network: tuple[Integer, Integer] | None = None
     """Bytes that the host received and sent since it was switched on, but for loopback; None if older."""
 
@@ -249,7 +249,7 @@ AnyEvent = (
     | AcceptanceEvent
     | SampleEvent
 )
-_ANY: Any = decodable(AnyEvent)
+_ANY: Any = allow_decoding(AnyEvent)
 
 
 def decode_event(line: bytes) -> AnyEvent:
@@ -258,5 +258,5 @@ def decode_event(line: bytes) -> AnyEvent:
     Raises:
         RecordError: there is none.
     """
-    event: AnyEvent = decode(line, _ANY)
+    event: AnyEvent = decode_json(line, _ANY)
     return event

@@ -15,7 +15,7 @@ EventT_co = TypeVar("EventT_co", covariant=True)
 
 
 @dataclass(frozen=True)
-class Line(Generic[EventT_co]):
+class EvidenceLine(Generic[EventT_co]):
     """One event, its file (relative to the run's folder) and line."""
 
     event: EventT_co
@@ -26,14 +26,14 @@ class Line(Generic[EventT_co]):
 class EvidenceRead(NamedTuple):
     """What evidence there is."""
 
-    lines: list[Line[AnyEvent]]
+    lines: list[EvidenceLine[AnyEvent]]
     unread: list[str]
     """A sentence for each file that was not read."""
     broken: list[tuple[str, int]]
     """File and number of each line that is not an event, except a last sample that was cut off."""
 
 
-def read_lines(run_dir: Path) -> list[Line[AnyEvent]]:
+def read_lines(run_dir: Path) -> list[EvidenceLine[AnyEvent]]:
     """Return all lines that are events; one that is not (cut off as its process died) is left out."""
     return read_evidence(run_dir).lines
 
@@ -41,24 +41,24 @@ def read_lines(run_dir: Path) -> list[Line[AnyEvent]]:
 def read_evidence(run_dir: Path) -> EvidenceRead:
     """Return what trainers, job.py, the server and the driver wrote, in file and line order."""
     evidence, room = EvidenceRead([], [], []), _LIMIT
-    paths = files.found(run_dir, folders.EVENTS)
+    paths = files.find_files(run_dir, folders.EVENTS)
     if len(paths) == files.MOST:
         evidence.unread.append(f"Of evidence/ no more than {files.MOST} files were read.")
-    samples = files.found(run_dir, folders.ALL_SAMPLES)
+    samples = files.find_files(run_dir, folders.ALL_SAMPLES)
     for path in [*paths, *samples]:
         name = path.relative_to(run_dir).as_posix()
         try:
-            content = files.content(path, min(room, files.LIMIT))
+            content = files.read_content(path, min(room, files.LIMIT))
         except FileNotFoundError:
             continue
         except OSError as error:
-            evidence.unread.append(not_read(name, error))
+            evidence.unread.append(describe_unread(name, error))
             continue
         room -= len(content)
         texts = content.splitlines()
         for number, text in enumerate(texts, 1):
             try:
-                evidence.lines.append(Line(decode_event(text), name, number))
+                evidence.lines.append(EvidenceLine(decode_event(text), name, number))
             except RecordError:
                 if not text.strip():
                     continue
@@ -67,7 +67,7 @@ def read_evidence(run_dir: Path) -> EvidenceRead:
     return evidence
 
 
-def not_read(name: str, error: OSError) -> str:
+def describe_unread(name: str, error: OSError) -> str:
     """Return the sentence that a file of a run was not read."""
     shown = name if name.isprintable() else ascii(name)
     return f"{shown[:200]} was not read: {error.strerror}."

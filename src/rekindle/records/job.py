@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from .base import Few, Integer, Number, Record, Table, Text
-from .plan import Framework, packaged
+from .plan import Framework, name_packaged
 
 GpuShortage = Literal["share", "turns", "fewer", "unsupported"]
 """With fewer GPUs than the sites ask for together: sites share them at one time, or take turns on them round
@@ -40,7 +40,7 @@ class Mend(Record, kw_only=True, frozen=True):
     """``cpu``: only where a run has no GPU."""
 
 
-class Removed(Record, kw_only=True, frozen=True):
+class Removal(Record, kw_only=True, frozen=True):
     """Later checkouts of the same release no longer have an example."""
 
     commit: Text
@@ -109,7 +109,7 @@ class Example(Record, kw_only=True, frozen=True):
     releases: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=100)] = ("2.7",)
     variants: Table[Variant] = {}
     """By release."""
-    removed: Removed | None = None
+    removed: Removal | None = None
     command: Command
     """Python's arguments in its folder, or a script of a shell's (``run.sh``) and its own, before the options
     of ``arguments``.
@@ -179,7 +179,7 @@ class Job(Record, kw_only=True, frozen=True):
     @property
     def packaged(self) -> Framework:
         """Its environment with what it requires."""
-        return packaged(self.environment, self.requirements or ())
+        return name_packaged(self.environment, self.requirements or ())
 
     @property
     def image(self) -> str | None:

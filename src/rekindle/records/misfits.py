@@ -8,7 +8,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 import msgspec
 
 
-def misfits(value: Any, kind: Any, place: str = "$") -> Iterator[str]:
+def find_misfits(value: Any, kind: Any, place: str = "$") -> Iterator[str]:
     """Yield each mistake for which ``value``, of builtins, is not a ``kind``, in msgspec's words.
 
     ``place`` is where it stands, as in ``$.proof[0]``.
@@ -19,7 +19,7 @@ def misfits(value: Any, kind: Any, place: str = "$") -> Iterator[str]:
         yield from _of_struct(value, struct, place)
     elif get_origin(kind) is tuple and isinstance(value, list) and _is_struct(get_args(kind)[0]):
         for number, item in enumerate(value):
-            yield from misfits(item, get_args(kind)[0], f"{place}[{number}]")
+            yield from find_misfits(item, get_args(kind)[0], f"{place}[{number}]")
     elif mistake := _mistake(value, kind, place):
         yield mistake
 
@@ -30,7 +30,7 @@ def _of_struct(value: Mapping[Any, Any], kind: Any, place: str) -> Iterator[str]
         if name not in value:
             if field.required:
                 yield f"Object missing required field `{name}`{at}"
-        elif found := [*misfits(value[name], field.type, f"{place}.{name}")]:
+        elif found := [*find_misfits(value[name], field.type, f"{place}.{name}")]:
             yield from found
         elif mistake := _mistake(value[name], field.type, f"{place}.{name}"):
             yield mistake

@@ -13,17 +13,17 @@ from .base import Few, FileName, Record, Table, Text, Timestamp
 FRAMEWORKS = ("torch", "lightning", "transformers", "tensorflow")
 Framework = Annotated[str, Meta(pattern=r"^[a-z]+(?:\+[a-z]+)?(?:\+[0-9]{8})?\Z", max_length=40)]
 """Name of an environment: a framework, also with an extension of its lock (``torch+vision``), and with
-the number of what jobs require beside it (`packaged`)."""
+the number of what jobs require beside it (`name_packaged`)."""
 
 
-def packaged(environment: Framework, requirements: Sequence[str]) -> Framework:
+def name_packaged(environment: Framework, requirements: Sequence[str]) -> Framework:
     """Return the name of an environment with the packages that ``requirements`` list, in their order."""
     digest = int(hashlib.sha256("\n".join(requirements).encode()).hexdigest(), 16)
     return f"{environment}+{digest % 10**8:08d}" if requirements else environment
 
 
-def plain(name: str) -> str:
-    """Return the name of an environment or of its lock without what `packaged` added to it."""
+def name_plain(name: str) -> str:
+    """Return the name of an environment or of its lock without what `name_packaged` added to it."""
     return re.sub(r"\+[0-9]{8}(?=-|\Z)", "", name)
 
 

@@ -231,7 +231,7 @@ class Suspension(Record, kw_only=True, frozen=True):
         return self.host in {None, host}
 
 
-class Ended(Record, kw_only=True, frozen=True):
+class RunEnd(Record, kw_only=True, frozen=True):
     """How a run ended."""
 
     schema: Literal["rekindle/ended/1"] = "rekindle/ended/1"

@@ -26,10 +26,10 @@ class Slurm(Record, kw_only=True, frozen=True):
     @property
     def time_s(self) -> int:
         """Seconds of ``time``."""
-        return seconds_of(self.time) or 0
+        return parse_limit(self.time) or 0
 
 
-def seconds_of(limit: str) -> int | None:
+def parse_limit(limit: str) -> int | None:
     """Return the seconds of SLURM's ``1-00:00:00`` or ``30:00``; None if it is not a time."""
     match = re.fullmatch(r"(?:(\d{1,6})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d\d)", limit)
     if match is None:

@@ -18,7 +18,7 @@ class Stacks(NamedTuple):
     """Its part, with its command line."""
 
 
-def stacks_in(text: str) -> Iterator[Stacks]:
+def find_stacks(text: str) -> Iterator[Stacks]:
     """Yield the stacks of each process in a file of the autopsy."""
     starts = [*_PROCESS.finditer(text)]
     ends = [*(match.start() for match in starts[1:]), len(text)]

@@ -211,7 +211,7 @@ class Outcome(Record, kw_only=True, frozen=True):
         return Complaint(self.message, self.fix)
 
 
-class Seen(Record, kw_only=True, frozen=True):
+class LastProgress(Record, kw_only=True, frozen=True):
     """The last known progress of a job, or of other detached work, on a host."""
 
     schema: Literal["rekindle/seen/1"] = "rekindle/seen/1"

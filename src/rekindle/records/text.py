@@ -32,57 +32,57 @@ _FORBIDDEN = re.compile(
 )
 
 
-def shortened(text: str, longest: int = LONGEST) -> str:
+def shorten_text(text: str, longest: int = LONGEST) -> str:
     """Return ``text`` with its middle left out if it has more than ``longest`` characters."""
     half = (longest - 3) // 2
     return text if len(text) <= longest else f"{text[:half]} … {text[-half:]}"
 
 
-def clean(text: str, most: int = _MOST) -> str:
-    """Return ``text``, `shortened` to ``most``, with neither control sequences nor what XML 1.0 forbids."""
-    return _FORBIDDEN.sub("", _SEQUENCE.sub("", shortened(text, most)))
+def clean_text(text: str, most: int = _MOST) -> str:
+    """Return ``text``, `shorten_text` to ``most``, with neither control sequences nor what XML 1.0 forbids."""
+    return _FORBIDDEN.sub("", _SEQUENCE.sub("", shorten_text(text, most)))
 
 
-def one_line(text: str) -> str:
+def fold_line(text: str) -> str:
     """Return ``text`` clean, and every run of white space as one space."""
-    return " ".join(clean(text).split())
+    return " ".join(clean_text(text).split())
 
 
-def for_terminal(text: str, colour: bool) -> str:
+def clean_for_terminal(text: str, colour: bool) -> str:
     """Return lines with a host's texts for a terminal; ``colour`` keeps plain colours."""
-    text = shortened(text, _SHOWN)
+    text = shorten_text(text, _SHOWN)
     parts = _COLOUR.split(text) if colour else [text]
-    cleaned = (part if number % 2 else clean(part, _SHOWN) for number, part in enumerate(parts))
+    cleaned = (part if number % 2 else clean_text(part, _SHOWN) for number, part in enumerate(parts))
     return "".join(cleaned).replace("\r", "")
 
 
-def printed(line: str) -> str:
+def clean_line(line: str) -> str:
     """Return one line with a host's texts for a terminal; its indentation stays."""
-    line = shortened(line, _MOST)
-    return line[: len(line) - len(line.lstrip(" "))] + one_line(line)
+    line = shorten_text(line, _MOST)
+    return line[: len(line) - len(line.lstrip(" "))] + fold_line(line)
 
 
-def as_json(value: Any) -> str:
+def format_json(value: Any) -> str:
     """Return records as JSON for a terminal or a pipe, in ASCII, without control characters."""
     return json.dumps(msgspec.to_builtins(value), indent=2, allow_nan=False)
 
 
-def few(names: Sequence[str], most: int = 8) -> str:
+def list_few(names: Sequence[str], most: int = 8) -> str:
     """Return names, and beyond ``most`` how many more."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
-def with_texts(value: Any, change: Callable[[str], str]) -> Any:
+def change_texts(value: Any, change: Callable[[str], str]) -> Any:
     """Return builtins with ``change`` applied to every text and name."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {change(name): with_texts(item, change) for name, item in value.items()}
-    return [with_texts(item, change) for item in value] if isinstance(value, (list, tuple)) else value
+        return {change(name): change_texts(item, change) for name, item in value.items()}
+    return [change_texts(item, change) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def duration(seconds: float | None) -> str:
+def format_duration(seconds: float | None) -> str:
     """Return seconds for a person: ``47 s``, ``3 min 20 s``, ``1 h 2 min``."""
     if seconds is None:
         return "–"

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rekindle.host import folders
-from rekindle.records.text import duration, few, one_line, shortened
-from rekindle.results.causes import NO_FAILURE, Cause, causes, cited, gravity, standing
-from rekindle.results.folded import folded
-from rekindle.results.gather import NO_HOSTS, Results
+from rekindle.records.text import fold_line, format_duration, list_few, shorten_text
+from rekindle.results.causes import NO_FAILURE, Cause, find_standing, group_causes, quote_failure, rank_kind
+from rekindle.results.contents import NO_HOSTS, Results
+from rekindle.results.folds import fold_rows
 from rekindle.results.row import RowKind
 
-from .steps import Step, next_steps
-from .table import coloured, grid
+from .steps import Step, find_next_steps
+from .table import colour_verdict, format_grid
 
 SMALL = 12
 """Rows of a result of which each is shown."""
@@ -24,12 +24,12 @@ _LINES, _NAMED = 70, 8
 """Lines after which a cause has one, and names before the rest are counted."""
 
 
-def answer(results: Results) -> str:
+def summarise_answer(results: Results) -> str:
     """Return the answer in one sentence: ``37 of 40 hosts proven; 2 FAIL, 1 LOST.``"""
     hosts = [host for host in results.hosts if host.rows]
     if not hosts:
         return NO_HOSTS
-    ours = [standing(host.rows) for host in hosts if host.name != folders.FEDERATIONS]
+    ours = [find_standing(host.rows) for host in hosts if host.name != folders.FEDERATIONS]
     jobs = [row.kind for host in hosts if host.name == folders.FEDERATIONS for row in host.rows]
     counted = ((ours, "hosts"), (jobs, "jobs of the federation"))
     return " ".join(_counts(kinds, what) for kinds, what in counted if kinds)
@@ -38,11 +38,11 @@ def answer(results: Results) -> str:
 def _counts(kinds: Sequence[RowKind], what: str) -> str:
     counts = Counter(kinds)
     passed, total = counts.pop("PASS", 0), len(kinds)
-    rest = ", ".join(f"{counts[kind]} {kind}" for kind in sorted(counts, key=gravity))
+    rest = ", ".join(f"{counts[kind]} {kind}" for kind in sorted(counts, key=rank_kind))
     return f"{passed} of {total} {what} proven{f'; {rest}' if rest else ''}."
 
 
-def answer_text(results: Results, base: Path | None, width: int, colour: bool) -> str:
+def format_answer(results: Results, base: Path | None, width: int, colour: bool) -> str:
     """Return the answer, the causes, and the rest: each row of a small result, or a line a job.
 
     Args:
@@ -52,12 +52,12 @@ def answer_text(results: Results, base: Path | None, width: int, colour: bool) -
         colour: whether verdicts are coloured.
     """
     small = len(results.rows) <= SMALL
-    found = causes(results.rows)
-    paragraphs, lines = [answer(results)], 0
-    steps = next_steps(found, results.playbook, base) if base else [None] * len(found)
+    found = group_causes(results.rows)
+    paragraphs, lines = [summarise_answer(results)], 0
+    steps = find_next_steps(found, results.playbook, base) if base else [None] * len(found)
     for number, (cause, step) in enumerate(zip(found, steps, strict=True)):
         if not small and lines > _LINES:
-            paragraphs.append("\n".join(brief(found[number:], width, colour)))
+            paragraphs.append("\n".join(format_brief(found[number:], width, colour)))
             break
         paragraph = "\n".join(_paragraph(cause, step, width, colour))
         lines += paragraph.count("\n") + 2
@@ -72,39 +72,39 @@ def _paragraph(cause: Cause, step: Step | None, width: int, colour: bool) -> Ite
     layer = f" ({cause.layer})" if cause.layer else ""
     optional = "" if cause.required else ", not required"
     head = (
-        f"{cause.kind}{', but' if cause.kind == 'PASS' else ''}{layer}{optional}: {one_line(cause.message)}"
+        f"{cause.kind}{', but' if cause.kind == 'PASS' else ''}{layer}{optional}: {fold_line(cause.message)}"
     )
     first, *more = textwrap.wrap(head, width, subsequent_indent="  ")
-    yield coloured(cause.kind, colour) + first.removeprefix(cause.kind)
+    yield colour_verdict(cause.kind, colour) + first.removeprefix(cause.kind)
     yield from more
-    yield from _wrapped(where(cause), width)
+    yield from _wrapped(describe_where(cause), width)
     if cause.remedy:
         yield from _wrapped(f"remedy: {cause.remedy}", width)
-    if place := cited(cause.rows[0]):
-        yield f"  seen: {one_line(place.where)}"
+    if place := quote_failure(cause.rows[0]):
+        yield f"  seen: {fold_line(place.where)}"
         if place.text:
-            yield shortened(f"    {one_line(place.text)}", width)
+            yield shorten_text(f"    {fold_line(place.text)}", width)
     if step:
         yield f"  next: {step.typed_in(Path.cwd())}"
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(f"  {one_line(text)}", width, subsequent_indent="    ")
+    return textwrap.wrap(f"  {fold_line(text)}", width, subsequent_indent="    ")
 
 
-def brief(found: list[Cause], width: int, colour: bool) -> Iterator[str]:
+def format_brief(found: list[Cause], width: int, colour: bool) -> Iterator[str]:
     """Return a line a cause, for a bounded number."""
     for cause in found[:_NAMED]:
-        rest = f": {len(cause.hosts)} on {one_line(cause.hosts[0])} …: {one_line(cause.message)}"
-        yield coloured(cause.kind, colour) + shortened(rest, width - len(cause.kind))
+        rest = f": {len(cause.hosts)} on {fold_line(cause.hosts[0])} …: {fold_line(cause.message)}"
+        yield colour_verdict(cause.kind, colour) + shorten_text(rest, width - len(cause.kind))
     if found[_NAMED:]:
         yield f"and {len(found) - _NAMED} more causes, which report.html has"
 
 
-def where(cause: Cause) -> str:
+def describe_where(cause: Cause) -> str:
     """Return jobs and hosts: ``pt_ddp, llm_sft on 10 hosts: gpu-1, gpu-2 and 8 more``."""
     count = f"{len(cause.hosts)} hosts: " if len(cause.hosts) > 1 else ""
-    return " ".join(filter(None, (", ".join(cause.jobs), f"on {count}{few(cause.hosts)}")))
+    return " ".join(filter(None, (", ".join(cause.jobs), f"on {count}{list_few(cause.hosts)}")))
 
 
 def _rows(results: Results, width: int, colour: bool) -> str:
@@ -114,12 +114,12 @@ def _rows(results: Results, width: int, colour: bool) -> str:
             "job": row.job or "–",
             "verdict": row.kind,
             "note": row.remark or "" if row.kind in NO_FAILURE and not row.notice else "above",
-            "duration": duration(row.duration_s),
+            "duration": format_duration(row.duration_s),
             "GPUs": row.gpus,
         }
         for row in results.rows
     ]
-    return grid(rows, _SHARES, width, colour)
+    return format_grid(rows, _SHARES, width, colour)
 
 
 def _jobs(results: Results, width: int, colour: bool) -> str:
@@ -132,6 +132,6 @@ def _jobs(results: Results, width: int, colour: bool) -> str:
             **dict(zip(("fastest", "median", "slowest"), of.times, strict=True)),
             "note": of.note,
         }
-        for of in folded(results.rows)
+        for of in fold_rows(results.rows)
     ]
-    return grid(rows, _FOLDED, width, colour)
+    return format_grid(rows, _FOLDED, width, colour)

@@ -3,15 +3,15 @@
 
 from collections.abc import Iterator
 
-from rekindle.records.text import duration, few, printed
-from rekindle.results.causes import alike
+from rekindle.records.text import clean_line, format_duration, list_few
+from rekindle.results.causes import generalise_text
 from rekindle.results.check import CheckData, HostCheck
-from rekindle.results.gather import NO_HOSTS
+from rekindle.results.contents import NO_HOSTS
 
-from .plan import plan_lines
+from .plan import list_plan_lines
 
 
-def check_text(checked: CheckData) -> str:
+def format_check(checked: CheckData) -> str:
     """Return the answer for several hosts, and what would be done, once for all of which it is the same."""
     if not checked.hosts:
         return NO_HOSTS
@@ -20,7 +20,7 @@ def check_text(checked: CheckData) -> str:
     for host in checked.hosts:
         groups.setdefault(_kind(host, names), []).append(host)
     refused_first = sorted(groups.values(), key=lambda group: group[0].word == "ready")
-    lines = [printed(line) for group in refused_first for line in _lines(group)]
+    lines = [clean_line(line) for group in refused_first for line in _lines(group)]
     return "\n".join([*_answer(checked.hosts), *lines])
 
 
@@ -35,16 +35,16 @@ def _answer(hosts: list[HostCheck]) -> Iterator[str]:
 def _kind(host: HostCheck, names: set[str]) -> tuple[str, ...]:
     """Return what hosts of these ``names`` have in common for which the same would be done."""
     rest = [line for line in _lines([host]) if not line.startswith("  lease: ")]
-    return (host.word, alike(host.cause or "", names), str(host.lease_suffices), *rest[1:])
+    return (host.word, generalise_text(host.cause or "", names), str(host.lease_suffices), *rest[1:])
 
 
 def _lines(group: list[HostCheck]) -> Iterator[str]:
     host = min(group, key=lambda host: host.lease_left_s or 0)
     count = f"{len(group)} hosts: " if len(group) > 1 else ""
-    names = few([host.host for host in group])
+    names = list_few([host.host for host in group])
     yield f"{count}{names}: {host.word}{f': {group[0].cause}' if group[0].cause else ''}"
     for environment in host.environments:
-        head, *more = plan_lines(environment.planned)
+        head, *more = list_plan_lines(environment.planned)
         there = {True: "; it is there already", False: "; it is to be built", None: ""}
         yield f"  {head}{there[environment.there] if environment.planned.build else ''}"
         yield from (f"  {line}" for line in more)
@@ -56,10 +56,10 @@ def _lines(group: list[HostCheck]) -> Iterator[str]:
         yield "  to fetch from the package index: unknown, as the capsule is of another version of Rekindle"
     for number, job in enumerate(host.jobs, 1):
         inside = f", in {job.container}" if job.container else ""
-        what = f": {job.refusal}" if job.refusal else f"{inside}, about {duration(job.about_s)}"
+        what = f": {job.refusal}" if job.refusal else f"{inside}, about {format_duration(job.about_s)}"
         late = ", for which the time is too short" if job.in_time is False else ""
         yield f"  job {number}, {job.job}{'' if job.required else ' (not required)'}{what}{late}"
     if host.lease_left_s is not None:
         enough = "long enough for all jobs" if host.lease_suffices else "not long enough for all jobs"
         least = "at least " if len(group) > 1 else ""
-        yield f"  lease: {least}{duration(host.lease_left_s)} left, {enough}, without the time to build"
+        yield f"  lease: {least}{format_duration(host.lease_left_s)} left, {enough}, without the time to build"

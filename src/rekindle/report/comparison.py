@@ -3,8 +3,8 @@
 
 from collections.abc import Iterator
 
-from rekindle.records.text import few, printed
-from rekindle.results.causes import alike
+from rekindle.records.text import clean_line, list_few
+from rekindle.results.causes import generalise_text
 from rekindle.results.comparison import Comparison
 
 
@@ -24,19 +24,19 @@ def list_changes(found: Comparison) -> Iterator[tuple[str, str]]:
         yield from ((host, sentence) for sentence in sentences)
 
 
-def comparison_text(found: Comparison) -> str:
+def format_comparison(found: Comparison) -> str:
     """Return a line for each change with the hosts on which it is alike, and how much did not change."""
     groups: dict[str, list[tuple[str, str]]] = {}
     changes = list(list_changes(found))
     hosts = {host for host, _ in changes}
     for host, message in changes:
-        groups.setdefault(alike(message, hosts), []).append((host, message))
+        groups.setdefault(generalise_text(message, hosts), []).append((host, message))
     lines = [
-        f"{few([host for host, _ in of])}: {of[0][1]}"
+        f"{list_few([host for host, _ in of])}: {of[0][1]}"
         f"{'' if len({message for _, message in of}) == 1 else ' (figures of the first)'}"
         for of in groups.values()
     ]
     verdicts = sum((job.before, job.cause_before) == (job.after, job.cause) for job in found.jobs)
     environments = sum(not sentences for sentences in found.environments.values())
     same = f"{verdicts} verdicts and the environments of {environments} hosts are the same."
-    return "\n".join(map(printed, [*lines, same]))
+    return "\n".join(map(clean_line, [*lines, same]))

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from rekindle.records import Outcome
-from rekindle.results.gather import HostResults, Results, State
+from rekindle.results.contents import HostResults, Results, State
 from rekindle.results.row import Row, RowKind
 
 
@@ -62,7 +62,7 @@ class ResultsData(msgspec.Struct):
     rows: list[RowData]
 
 
-def data(results: Results) -> ResultsData:
+def make_results_data(results: Results) -> ResultsData:
     """Return the results, schema ``rekindle/results/1``."""
     return ResultsData(
         schema="rekindle/results/1",

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a federation is on its hosts, for a terminal."""
 
-from rekindle.federation.status import Federation, Member
-from rekindle.records.text import one_line
+from rekindle.federation.status import Federation, MemberState
+from rekindle.records.text import fold_line
 
-from .table import grid
+from .table import format_grid
 
 _SHARES = {
     "host": 0.16,
@@ -17,7 +17,7 @@ _SHARES = {
 }
 
 
-def federation_text(federation: Federation, width: int, colour: bool) -> str:
+def format_federation(federation: Federation, width: int, colour: bool) -> str:
     """Return a sentence, a row a host, and what is wrong."""
     up = [one for one in federation.hosts if one.since]
     flaws = [f"{one.host}: {flaw}." for one in federation.hosts for flaw in one.flaws]
@@ -25,10 +25,10 @@ def federation_text(federation: Federation, width: int, colour: bool) -> str:
     rows = [_row(one, federation) for one in federation.hosts]
     head = f"The federation {federation.name} is {is_up}; {len(flaws) or 'nothing'} wrong."
     kits = [f"Jobs are submitted on {one.host} with the kit {one.admin}." for one in up if one.admin]
-    return "\n".join([head, "", grid(rows, _SHARES, width, colour), *map(one_line, (*flaws, *kits))])
+    return "\n".join([head, "", format_grid(rows, _SHARES, width, colour), *map(fold_line, (*flaws, *kits))])
 
 
-def _row(one: Member, federation: Federation) -> dict[str, str]:
+def _row(one: MemberState, federation: Federation) -> dict[str, str]:
     connected = any(one.participant in other.heard for other in federation.hosts)
     up = f"{_minute(one.since)}{', connected' if connected else ''}" if one.since else "–"
     return {

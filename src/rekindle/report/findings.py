@@ -4,7 +4,7 @@
 from collections.abc import Iterable
 
 from rekindle.records import Diagnosis, Finding, Moment
-from rekindle.records.text import one_line
+from rekindle.records.text import fold_line
 
 _NOTHING = "Nothing found: these files have no error, no exception, and no failure that Rekindle knows."
 _UNKNOWN = "The cause is not known. It may be one of these, which come first:"
@@ -13,16 +13,16 @@ _TIMELINE = "The first errors, oldest first:"
 _WENT_ON = "Errors that it went on from:"
 
 
-def diagnoses(found: Iterable[Diagnosis]) -> str:
+def format_diagnoses(found: Iterable[Diagnosis]) -> str:
     """Return the answers, one after the other."""
-    return "\n\n".join(map(diagnosis, found))
+    return "\n\n".join(map(format_diagnosis, found))
 
 
-def diagnosis(found: Diagnosis) -> str:
+def format_diagnosis(found: Diagnosis) -> str:
     """Return the cause, what else is found, the echoes and the timeline, a paragraph each."""
     also = [finding for finding in found.others if not finding.echo]
     echoes = [
-        f"  {one_line(finding.cause)} ({_location(finding)})" for finding in found.others if finding.echo
+        f"  {fold_line(finding.cause)} ({_location(finding)})" for finding in found.others if finding.echo
     ]
     paragraphs = [_paragraph("Cause", found.cause)] if found.cause else []
     paragraphs += [_paragraph("Also" if found.cause else "Possible", finding) for finding in also]
@@ -38,10 +38,10 @@ def diagnosis(found: Diagnosis) -> str:
 
 def _paragraph(title: str, finding: Finding) -> str:
     layer = f"  layer: {finding.layer}\n" if finding.layer else ""
-    confirm = f"  confirm: {one_line(finding.confirm)}\n" if finding.confirm else ""
+    confirm = f"  confirm: {fold_line(finding.confirm)}\n" if finding.confirm else ""
     return (
-        f"{title}: {one_line(finding.cause)}\n{layer}"
-        f"  remedy: {one_line(finding.remedy)}\n"
+        f"{title}: {fold_line(finding.cause)}\n{layer}"
+        f"  remedy: {fold_line(finding.remedy)}\n"
         f"{confirm}"
         f"  seen: {_location(finding)}\n"
         f"  confidence: {finding.confidence} ({finding.name})"
@@ -50,10 +50,10 @@ def _paragraph(title: str, finding: Finding) -> str:
 
 def _moment(moment: Moment) -> str:
     time = f"{moment.time[11:19]} " if moment.time else ""
-    said = f"{time}{one_line(moment.process)}: {one_line(moment.message)}"
-    return f"  {said} ({one_line(moment.file)}:{moment.line}; {moment.after})"
+    said = f"{time}{fold_line(moment.process)}: {fold_line(moment.message)}"
+    return f"  {said} ({fold_line(moment.file)}:{moment.line}; {moment.after})"
 
 
 def _location(finding: Finding) -> str:
     line = "" if finding.line is None else f":{finding.line}"
-    return one_line(f"{finding.file or 'no file'}{line}")
+    return fold_line(f"{finding.file or 'no file'}{line}")

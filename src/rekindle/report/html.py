@@ -14,18 +14,18 @@ from markupsafe import Markup
 
 from rekindle.host import folders
 from rekindle.records import VerdictRecord
-from rekindle.records.text import clean, duration
-from rekindle.results.causes import causes, cited, standing
-from rekindle.results.folded import folded
-from rekindle.results.gather import HostResults, Results
+from rekindle.records.text import clean_text, format_duration
+from rekindle.results.causes import find_standing, group_causes, quote_failure
+from rekindle.results.contents import HostResults, Results
+from rekindle.results.folds import fold_rows
 
 from . import plot as axes
 from . import strip as lane
-from .answer import answer
-from .matrix import matrix
-from .plot import Plot, plot
-from .rounds import rounds
-from .steps import next_steps
+from .answer import summarise_answer
+from .matrix import make_matrix
+from .plot import Plot, make_plot
+from .rounds import make_round_rows
+from .steps import find_next_steps
 
 _Y_LABELS = {"accuracy": "accuracy (fraction correct)"}
 _FIGURES, _LINES = 12, 24
@@ -42,7 +42,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_clean,
     )
-    environment.filters |= {"duration": duration, "name": _quoted, "path": partial(_quoted, safe="/")}
+    environment.filters |= {"duration": format_duration, "name": _quoted, "path": partial(_quoted, safe="/")}
     return environment
 
 
@@ -54,29 +54,29 @@ def _script() -> dict[str, str]:
     return {"text": Markup(text), "digest": f"sha256-{digest}"}
 
 
-def html(results: Results) -> str:
+def render_page(results: Results) -> str:
     """Return the page of all hosts: the answer, the matrix, each cause once, and acceptance."""
     accepted, strips = results.accepted
-    found = causes(results.rows)
+    found = group_causes(results.rows)
     return (
         _environment()
         .get_template("report.html.j2")
         .render(
             results=results,
-            answer=answer(results),
-            matrix=matrix(results),
-            causes=list(zip(found, next_steps(found, results.playbook, Path()), strict=True)),
-            cited=cited,
-            folds=folded(results.rows),
+            answer=summarise_answer(results),
+            matrix=make_matrix(results),
+            causes=list(zip(found, find_next_steps(found, results.playbook, Path()), strict=True)),
+            cited=quote_failure,
+            folds=fold_rows(results.rows),
             accepted=accepted,
-            strips=[lane.drawn(strip) for strip in strips],
+            strips=[lane.draw_strip(strip) for strip in strips],
             lane=lane,
             script=_script(),
         )
     )
 
 
-def host_html(results: Results, host: HostResults) -> str:
+def render_host_page(results: Results, host: HostResults) -> str:
     """Return the page of one host, which lies in its folder."""
     return (
         _environment()
@@ -84,11 +84,11 @@ def host_html(results: Results, host: HostResults) -> str:
         .render(
             run=results.playbook.run,
             result=host,
-            kind=standing(host.rows) if host.rows else None,
-            plots=plots,
-            rounds=rounds if host.name == folders.FEDERATIONS else None,
+            kind=find_standing(host.rows) if host.rows else None,
+            plots=make_plots,
+            rounds=make_round_rows if host.name == folders.FEDERATIONS else None,
             axes=axes,
-            cited=cited,
+            cited=quote_failure,
         )
     )
 
@@ -100,10 +100,10 @@ def _quoted(text: str, safe: str = "") -> str:
 
 def _clean(value: Any) -> Any:
     """Clean an expression's value, of any type, before it is escaped; a macro's Markup is clean already."""
-    return value if isinstance(value, Markup) else clean(str(value))
+    return value if isinstance(value, Markup) else clean_text(str(value))
 
 
-def plots(verdict: VerdictRecord) -> list[Plot]:
+def make_plots(verdict: VerdictRecord) -> list[Plot]:
     """Lay out loss and metrics by round, with one line a site, for a bounded number of each."""
     sites = set(list(dict.fromkeys(job_round.site for job_round in verdict.rounds))[:_LINES])
     losses: dict[str, list[tuple[int, float]]] = {}
@@ -116,10 +116,12 @@ def plots(verdict: VerdictRecord) -> list[Plot]:
                 # The model of round n has been aggregated n times.
                 metrics.setdefault(metric, {}).setdefault(job_round.site, []).append((job_round.round, value))
     last = max((job_round.round for job_round in verdict.rounds), default=0) + 1
-    figures = [plot("Training loss of each site", "round", "mean loss (no unit)", losses)]
+    figures = [make_plot("Training loss of each site", "round", "mean loss (no unit)", losses)]
     for metric, values in metrics.items():
         if metric in verdict.final_metrics:
             values["final model"] = [(last, verdict.final_metrics[metric])]
         label = _Y_LABELS.get(metric, metric)
-        figures.append(plot(f"Held-out {metric} of the global model", "rounds aggregated", label, values))
+        figures.append(
+            make_plot(f"Held-out {metric} of the global model", "rounds aggregated", label, values)
+        )
     return [figure for figure in figures if figure]

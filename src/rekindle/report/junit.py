@@ -11,19 +11,19 @@ from typing import Any
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from rekindle.records.text import one_line
-from rekindle.results.gather import NO_HOSTS, Results
+from rekindle.records.text import fold_line
+from rekindle.results.contents import NO_HOSTS, Results
 from rekindle.results.row import Row
 
 _FAILURES = {"FAIL", "HUNG", "UNPROVEN"}
 
 
-def junit(results: Results) -> bytes:
+def render_junit(results: Results) -> bytes:
     """Return the results as XML."""
     # Any, as junitparser leaves half of its methods without types.
-    report: Any = JUnitXml(one_line(results.playbook.run))
+    report: Any = JUnitXml(fold_line(results.playbook.run))
     for host in results.hosts:
-        suite = TestSuite(one_line(host.name))
+        suite = TestSuite(fold_line(host.name))
         suite.add_testcases([_case(row, ready=results.state == "ready") for row in host.rows])
         report.append(suite)
     if not results.hosts:
@@ -37,17 +37,17 @@ def junit(results: Results) -> bytes:
 
 
 def _case(row: Row, *, ready: bool) -> TestCase:
-    case = TestCase(one_line(row.job or "host"), classname=one_line(row.host), time=row.duration_s)
+    case = TestCase(fold_line(row.job or "host"), classname=fold_line(row.host), time=row.duration_s)
     if row.kind != "PASS":
         kind = Skipped if ready else _kind(row)
-        problem = kind(one_line(f"{row.kind}: {row.cause or 'no cause was given'}"), row.kind)
+        problem = kind(fold_line(f"{row.kind}: {row.cause or 'no cause was given'}"), row.kind)
         if row.verdict and row.verdict.remedy:
-            problem.text = one_line(row.verdict.remedy)
+            problem.text = fold_line(row.verdict.remedy)
         case.result = [problem]
     if row.kept and row.remark:
-        case.system_out = one_line(row.remark)
+        case.system_out = fold_line(row.remark)
     if row.notice:
-        case.system_err = one_line(str(row.notice))
+        case.system_err = fold_line(str(row.notice))
     return case
 
 

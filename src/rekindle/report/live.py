@@ -16,28 +16,28 @@ from rich.text import Text
 
 from rekindle.records import RecordError
 from rekindle.records.text import ERASE
-from rekindle.results.watched import Snapshot, snapshot
+from rekindle.results.progress import RunProgress, watch_results
 
-from .table import terminal
-from .watch import watch_text
+from .table import measure_terminal
+from .watch import format_watch
 
 _PERIOD_S = 1.0
 _SHARE = 4
 """Of the time, one part in so many at most goes into reading."""
 
 
-def draw(run: Snapshot) -> None:
+def draw_run(run: RunProgress) -> None:
     """Draw a run from the cursor's line on, within the terminal, and leave the cursor there."""
-    (width, colour), height = terminal(), shutil.get_terminal_size().lines
+    (width, colour), height = measure_terminal(), shutil.get_terminal_size().lines
     console = Console()
     with console.capture() as capture:
-        console.print(Text.from_ansi(watch_text(run, width, height, colour)))
+        console.print(Text.from_ansi(format_watch(run, width, height, colour)))
     lines = capture.get().splitlines()[: height - 1]
     _write("\r", ERASE, *(f"{line}\n" for line in lines), f"\x1b[{len(lines)}A")
 
 
-def erase() -> None:
-    """Take what `draw` drew away."""
+def erase_run() -> None:
+    """Take what `draw_run` drew away."""
     _write("\r", ERASE)
 
 
@@ -46,7 +46,7 @@ def _write(*parts: str) -> None:
     print("".join(parts), end="", flush=True)
 
 
-def pause_s(began: float) -> float:
+def choose_pause(began: float) -> float:
     """Return how long to wait before a run is read again, which began at ``began`` the last time."""
     return max(_PERIOD_S, _SHARE * (time.monotonic() - began))
 
@@ -57,6 +57,6 @@ def main() -> None:
     with suppress(RecordError):
         while os.getppid() == parent:
             began = time.monotonic()
-            draw(snapshot(Path(sys.argv[1])))
-            time.sleep(pause_s(began))
+            draw_run(watch_results(Path(sys.argv[1])))
+            time.sleep(choose_pause(began))
     _write(ERASE)  # and not what a shell has written at the cursor since

@@ -4,8 +4,8 @@
 from collections import Counter
 from typing import NamedTuple
 
-from rekindle.results.causes import gravity, standing
-from rekindle.results.gather import HostResults, Results
+from rekindle.results.causes import find_standing, rank_kind
+from rekindle.results.contents import HostResults, Results
 from rekindle.results.row import RowKind
 
 _LETTERS = {"UNSUPPORTED": "N", "RETIRED": "T", "READY": "Y"}
@@ -19,7 +19,7 @@ class Cell(NamedTuple):
     job: str | None
 
 
-class Line(NamedTuple):
+class MatrixLine(NamedTuple):
     """A host."""
 
     host: str
@@ -33,7 +33,7 @@ class Matrix(NamedTuple):
     """All hosts; the column of ``None`` is of hosts themselves."""
 
     jobs: list[str | None]
-    lines: list[Line]
+    lines: list[MatrixLine]
     kinds: list[tuple[RowKind, str, int]]
     """Each kind with its letter and how many cells have it, the worst first."""
 
@@ -43,21 +43,21 @@ class Matrix(NamedTuple):
         return _LETTERS.get(kind, kind[0])
 
 
-def matrix(results: Results) -> Matrix:
+def make_matrix(results: Results) -> Matrix:
     """Lay out results."""
     jobs = list(dict.fromkeys(row.job for row in results.rows))
     jobs.sort(key=lambda job: job is not None)
     lines = [_line(host, jobs) for host in results.hosts]
     counts = Counter(cell.kind for line in lines for cell in line.cells if cell.kind)
-    kinds = [(kind, Matrix.letter(kind), counts[kind]) for kind in sorted(counts, key=gravity)]
+    kinds = [(kind, Matrix.letter(kind), counts[kind]) for kind in sorted(counts, key=rank_kind)]
     return Matrix(jobs, lines, kinds)
 
 
-def _line(host: HostResults, jobs: list[str | None]) -> Line:
+def _line(host: HostResults, jobs: list[str | None]) -> MatrixLine:
     of = {job: [row for row in host.rows if row.job == job] for job in jobs}
-    cells = [Cell(standing(rows) if rows else None, job) for job, rows in of.items()]
+    cells = [Cell(find_standing(rows) if rows else None, job) for job, rows in of.items()]
     kinds = list(dict.fromkeys(cell.kind for cell in cells if cell.kind))
-    return Line(host.name, _gpus(host), cells, kinds)
+    return MatrixLine(host.name, _gpus(host), cells, kinds)
 
 
 def _gpus(host: HostResults) -> str:

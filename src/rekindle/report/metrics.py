@@ -10,19 +10,19 @@ from prometheus_client import generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from rekindle.acceptance.catalogue import measures
+from rekindle.acceptance.catalogue import load_measures
 from rekindle.host import folders
-from rekindle.records import moment
-from rekindle.records.text import one_line
-from rekindle.results.causes import standing
-from rekindle.results.gather import HostResults, Results
+from rekindle.records import parse_time
+from rekindle.records.text import fold_line
+from rekindle.results.causes import find_standing
+from rekindle.results.contents import HostResults, Results
 
 LabelsT = TypeVar("LabelsT", bound=tuple[str, ...])
 
 _JOB, _GPU = ("host", "job"), ("host", "gpu", "uuid", "model", "figure", "unit")
 
 
-def metrics(results: Results) -> bytes:
+def render_metrics(results: Results) -> bytes:
     """Return the run's verdicts, times, rounds, GPU figures and ends of leases."""
     return generate_latest(_Run(results))
 
@@ -36,9 +36,9 @@ class _Run(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Return a family for each metric."""
-        results, run = self._results, one_line(self._results.playbook.run)
+        results, run = self._results, fold_line(self._results.playbook.run)
         hosts = [host for host in results.hosts if host.rows and host.name != folders.FEDERATIONS]
-        counts = Counter(standing(host.rows) for host in hosts)
+        counts = Counter(find_standing(host.rows) for host in hosts)
         began = _seconds(results.playbook.newest)
         yield _gauge("run_passed", "Whether every required job passed.", ("run",), {(run,): results.passed})
         yield _gauge(
@@ -47,15 +47,15 @@ class _Run(Collector):
         of_hosts = {(run, kind): count for kind, count in counts.items()}
         yield _gauge("hosts", "Hosts by the worst verdict on them.", ("run", "verdict"), of_hosts)
         yield from self._jobs()
-        ends = {(one_line(host.name),): _seconds(host.lease_ends) for host in results.hosts}
+        ends = {(fold_line(host.name),): _seconds(host.lease_ends) for host in results.hosts}
         yield _gauge("lease_end_timestamp_seconds", "When the host's lease ends.", ("host",), ends)
-        accepted = {(one_line(of.host), of.verdict): 1 for of in results.accepted[0].hosts}
+        accepted = {(fold_line(of.host), of.verdict): 1 for of in results.accepted[0].hosts}
         yield _gauge("acceptance", "1 for the verdict on the host's GPUs.", ("host", "verdict"), accepted)
         figures = dict(figure for host in results.hosts for figure in _figures(host))
         yield _gauge("gpu_figure", "What a GPU does, as it was measured before jobs ran.", _GPU, figures)
 
     def _jobs(self) -> Iterator[GaugeMetricFamily]:
-        rows = {(one_line(row.host), one_line(row.job or "")): row for row in self._results.rows}
+        rows = {(fold_line(row.host), fold_line(row.job or "")): row for row in self._results.rows}
         verdicts = {(*key, row.kind, str(row.required).lower()): 1 for key, row in rows.items()}
         judged = {key: row.verdict for key, row in rows.items() if row.verdict}
         started = {key: _seconds(verdict.started) for key, verdict in judged.items()}
@@ -81,7 +81,7 @@ def _gauge(
 
 def _figures(host: HostResults) -> Iterator[tuple[tuple[str, ...], float]]:
     """Return the rates of each GPU."""
-    known, record = measures(), host.acceptance
+    known, record = load_measures(), host.acceptance
     gpus = {gpu.uuid: gpu for gpu in (record.gpus if record else ())}
     for measured in record.measurements if record else ():
         gpu, measure = gpus.get(measured.gpu or ""), known.get(measured.name)
@@ -93,10 +93,10 @@ def _figures(host: HostResults) -> Iterator[tuple[tuple[str, ...], float]]:
             and measure.fault == "speed"
         ):
             labels = (host.name, str(gpu.index), gpu.uuid, gpu.name, measured.name, measured.unit)
-            yield tuple(map(one_line, labels)), measured.value
+            yield tuple(map(fold_line, labels)), measured.value
 
 
 def _seconds(stamp: str | None) -> float | None:
     with suppress(ValueError):
-        return moment(stamp).timestamp() if stamp else None
+        return parse_time(stamp).timestamp() if stamp else None
     return None

@@ -4,7 +4,7 @@
 from rekindle.records import PlannedEnvironment
 
 
-def plan_lines(environment: PlannedEnvironment) -> list[str]:
+def list_plan_lines(environment: PlannedEnvironment) -> list[str]:
     """Return a framework's build and the reasons for it, or its refusal."""
     build = environment.build
     if build is None:

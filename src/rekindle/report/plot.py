@@ -29,7 +29,9 @@ class Plot:
     y_ticks: tuple[tuple[float, str], ...]
 
 
-def plot(title: str, x_label: str, y_label: str, series: dict[str, list[tuple[int, float]]]) -> Plot | None:
+def make_plot(
+    title: str, x_label: str, y_label: str, series: dict[str, list[tuple[int, float]]]
+) -> Plot | None:
     """Lay out ``{name: [(x, y), …]}``; None if no point can be drawn."""
     series = {name: _thinned(sorted(points)) for name, points in series.items() if points}
     numbers = sorted({x for points in series.values() for x, _ in points})

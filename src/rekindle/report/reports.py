@@ -8,21 +8,21 @@ from pathlib import Path
 
 from msgspec import to_builtins
 
-from rekindle.host import files, folders, own
+from rekindle.host import files, folders, storage
 from rekindle.records import RecordError
-from rekindle.records.text import clean, with_texts
-from rekindle.results.causes import causes
-from rekindle.results.gather import HostResults, Results, gather
+from rekindle.records.text import change_texts, clean_text
+from rekindle.results.causes import group_causes
+from rekindle.results.contents import HostResults, Results, gather_results
 from rekindle.results.links import refuse_links
 
-from .accepted import worst_text
-from .answer import answer_text
-from .data import data
-from .html import host_html, html
-from .junit import junit
-from .metrics import metrics
-from .steps import host_lists
-from .table import terminal
+from .acceptance import format_worst
+from .answer import format_answer
+from .data import make_results_data
+from .html import render_host_page, render_page
+from .junit import render_junit
+from .metrics import render_metrics
+from .steps import make_host_lists
+from .table import measure_terminal
 
 REPORTS = ("report.html", "results.json", "junit.xml", "metrics.prom")
 
@@ -35,25 +35,25 @@ def write_reports(folder: Path) -> Results:
     Raises:
         RecordError: ``folder`` is not a results folder, has links in it, or cannot be written.
     """
-    results = gather(folder)
+    results = gather_results(folder)
     refuse_links(folder)
     try:
-        cleaned = with_texts(to_builtins(data(results)), clean)
+        cleaned = change_texts(to_builtins(make_results_data(results)), clean_text)
         reports = {
-            "report.html": html(results).encode(),
-            **{page: host_html(results, host).encode() for page, host in _pages(results)},
+            "report.html": render_page(results).encode(),
+            **{page: render_host_page(results, host).encode() for page, host in _pages(results)},
             "results.json": json.dumps(cleaned, indent=2, allow_nan=False).encode() + b"\n",
-            "junit.xml": junit(results),
-            "metrics.prom": metrics(results),
+            "junit.xml": render_junit(results),
+            "metrics.prom": render_metrics(results),
         }
         if (folder / folders.HOSTS).is_symlink():
             (folder / folders.HOSTS).unlink()
-        for path in files.found(folder, f"{folders.HOSTS}/*.txt"):
+        for path in files.find_files(folder, f"{folders.HOSTS}/*.txt"):
             path.unlink()
-        reports |= {name: text.encode() for name, text in host_lists(causes(results.rows)).items()}
+        reports |= {name: text.encode() for name, text in make_host_lists(group_causes(results.rows)).items()}
         for name, content in reports.items():
             try:
-                own.write(folder / name, content)
+                storage.write_file(folder / name, content)
             except OSError as error:
                 message = f"{folder / name} cannot be written: {error.strerror}."
                 raise RecordError(message, "make it writable, with room.") from None
@@ -72,12 +72,12 @@ def _pages(results: Results) -> Iterator[tuple[str, HostResults]]:
             yield f"{host.name}/report.html", host
 
 
-def summary(results: Results, folder: Path | None, note: str = "") -> str:
+def format_summary(results: Results, folder: Path | None, note: str = "") -> str:
     """Return a run's last lines on the terminal: the answer, the worst GPUs, a note, the report's path."""
     base = _as_typed(folder) if folder else None
     parts = (
-        answer_text(results, base, *terminal()),
-        worst_text(results.accepted[0]),
+        format_answer(results, base, *measure_terminal()),
+        format_worst(results.accepted[0]),
         "\n".join(filter(None, (note, str(folder / "report.html") if folder else ""))),
     )
     return "\n\n".join(filter(None, parts))

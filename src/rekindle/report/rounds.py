@@ -17,7 +17,7 @@ class Rounds(NamedTuple):
     sites: list[tuple[str, list[str]]]
 
 
-def rounds(verdict: VerdictRecord) -> Rounds:
+def make_round_rows(verdict: VerdictRecord) -> Rounds:
     """Lay out the rounds of ``verdict``; ``–`` where a site sent nothing."""
     by_place = {(of.site, of.round): of for of in verdict.rounds}
     numbers = sorted({of.round for of in verdict.rounds})[-_MOST:]

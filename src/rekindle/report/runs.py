@@ -8,12 +8,12 @@ from typing import Literal
 
 import msgspec
 
-from rekindle.records import moment
-from rekindle.records.text import duration, few, one_line
-from rekindle.results.gather import Results, State
+from rekindle.records import parse_time
+from rekindle.records.text import fold_line, format_duration, list_few
+from rekindle.results.contents import Results, State
 
-from .answer import answer
-from .table import grid
+from .answer import summarise_answer
+from .table import format_grid
 
 _SHARES = {"run": 0.2, "began": 1.0, "hosts": 0.2, "duration": 1.0}
 
@@ -41,25 +41,25 @@ class RunsData(msgspec.Struct):
     """A sentence for each run that was not read."""
 
 
-def runs_data(found: Iterable[Results], unread: list[str]) -> RunsData:
+def make_runs_data(found: Iterable[Results], unread: list[str]) -> RunsData:
     """Return the entries, schema ``rekindle/runs/1``."""
     runs = sorted(map(_run, found), key=lambda run: (run.began, run.run), reverse=True)
     return RunsData("rekindle/runs/1", runs, unread)
 
 
-def runs_text(data: RunsData, width: int, colour: bool) -> str:
+def format_runs(data: RunsData, width: int, colour: bool) -> str:
     """Return them for a terminal, at most ``width`` columns wide."""
     rows = [
         {
             "run": run.run,
             "began": _local(run.began),
-            "hosts": few(run.hosts, 1),
-            "duration": duration(run.took_s),
+            "hosts": list_few(run.hosts, 1),
+            "duration": format_duration(run.took_s),
             "how it ended": run.answer,
         }
         for run in data.runs
     ]
-    return "\n".join([grid(rows, _SHARES, width, colour), *map(one_line, data.unread)])
+    return "\n".join([format_grid(rows, _SHARES, width, colour), *map(fold_line, data.unread)])
 
 
 def _run(results: Results) -> RunData:
@@ -71,7 +71,7 @@ def _run(results: Results) -> RunData:
         hosts=[host.name for host in results.hosts],
         jobs=list(dict.fromkeys(row.job for row in results.rows if row.job)),
         state=results.state,
-        answer=answer(results),
+        answer=summarise_answer(results),
         took_s=_took_s(results, began),
     )
 
@@ -79,9 +79,9 @@ def _run(results: Results) -> RunData:
 def _took_s(results: Results, began: str) -> float | None:
     """Return the seconds from ``began`` to the end of the last job that ran since."""
     with suppress(ValueError):
-        start = moment(began)
+        start = parse_time(began)
         ends = [
-            moment(verdict.started) + timedelta(seconds=verdict.duration_s)
+            parse_time(verdict.started) + timedelta(seconds=verdict.duration_s)
             for verdict in (row.verdict for row in results.rows)
             if verdict and verdict.started and verdict.duration_s is not None and verdict.started >= began
         ]
@@ -92,5 +92,5 @@ def _took_s(results: Results, began: str) -> float | None:
 def _local(stamp: str) -> str:
     """Return a timestamp as this machine's time; one that is none stays."""
     with suppress(ValueError):
-        return f"{moment(stamp).astimezone():%Y-%m-%d %H:%M}"
+        return f"{parse_time(stamp).astimezone():%Y-%m-%d %H:%M}"
     return stamp

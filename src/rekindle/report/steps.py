@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from rekindle.host import folders
 from rekindle.records import PlaybookRecord
-from rekindle.records.text import one_line
+from rekindle.records.text import fold_line
 from rekindle.results.causes import Cause
 
 _LIMIT = re.compile(r"(-l|--lim|--limi|--limit)(=.*)?")
@@ -31,7 +31,7 @@ class Step(NamedTuple):
         return f"cd {shlex.quote(self.folder)} && {self.words}" if elsewhere else self.words
 
 
-def next_steps(causes: Sequence[Cause], playbook: PlaybookRecord, base: Path) -> list[Step | None]:
+def find_next_steps(causes: Sequence[Cause], playbook: PlaybookRecord, base: Path) -> list[Step | None]:
     """Return what to type next for each cause: what shows all evidence, or else what goes on.
 
     None where nothing that is typed helps, where nobody knows what was typed, and where a cause before it has
@@ -49,7 +49,7 @@ def next_steps(causes: Sequence[Cause], playbook: PlaybookRecord, base: Path) ->
     return steps
 
 
-def host_lists(causes: Iterable[Cause]) -> dict[str, str]:
+def make_host_lists(causes: Iterable[Cause]) -> dict[str, str]:
     """Return the content of each file that a `Step` limits a run to, by its name in the results folder."""
     return {name: "".join(f"{host}\n" for host in hosts) for hosts, name in _lists(causes).items()}
 
@@ -75,7 +75,7 @@ def _next(cause: Cause, playbook: PlaybookRecord, base: Path, named: str | None)
     if not cause.curable:
         return None
     if row.verdict and row.job and row.verdict.evidence and not row.verdict.findings:
-        return Step(f"rekindle judge {shlex.quote(one_line(str(base / row.host / row.job)))}", "")
+        return Step(f"rekindle judge {shlex.quote(fold_line(str(base / row.host / row.job)))}", "")
     typed = playbook.typed.get(row.host)
     if typed is None:
         return None
@@ -85,7 +85,7 @@ def _next(cause: Cause, playbook: PlaybookRecord, base: Path, named: str | None)
         words = [*_without_limit(words), "--limit", limit]
     if not any(_RESULTS in word for word in words):
         words += ["-e", f"{_RESULTS}={results}"]
-    return Step(one_line(shlex.join(words)), typed.folder)
+    return Step(fold_line(shlex.join(words)), typed.folder)
 
 
 def _without_limit(words: Iterable[str]) -> list[str]:

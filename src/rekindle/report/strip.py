@@ -22,7 +22,7 @@ class Dot(NamedTuple):
     message: str
 
 
-class Drawn(NamedTuple):
+class Drawing(NamedTuple):
     """A strip; marks are ``(pixel, label, anchor)``."""
 
     title: str
@@ -35,7 +35,7 @@ class Drawn(NamedTuple):
     marks: tuple[tuple[float, str, str], ...]
 
 
-def drawn(strip: Strip) -> Drawn:
+def draw_strip(strip: Strip) -> Drawing:
     """Lay it out, with the norm if it is near enough to keep the points apart."""
     values = [point.value for point in strip.points]
     low, high = min(values), max(values)
@@ -63,7 +63,7 @@ def drawn(strip: Strip) -> Drawn:
     unit = f" {strip.measure.unit}" if strip.measure.unit else ""
     size = f" at {strip.size} bytes" if strip.size is not None else ""
     ends = ((across(low), f"{low:.4g}", "start"), (across(high), f"{high:.4g}{unit}", "end"))
-    return Drawn(
+    return Drawing(
         f"{strip.name}{size}",
         strip.of,
         tuple(dots[len(crowd) :]),

@@ -11,33 +11,33 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from rekindle.records.text import one_line
+from rekindle.records.text import fold_line
 
 _STYLES = {"PASS": "green", "FAIL": "red", "HUNG": "red", "LOST": "red", "READY": "green", "RETIRED": "green"}
 _WIDE, _WIDE_ONLY = 80, ("since", "duration", "GPUs")
 
 
-def terminal() -> tuple[int, bool]:
+def measure_terminal() -> tuple[int, bool]:
     """Return the terminal's width, 60 or more, and whether to use colours."""
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     return max(shutil.get_terminal_size((120, 24)).columns, 60), colour
 
 
-def draws() -> bool:
+def can_redraw() -> bool:
     """Whether the terminal lets a program redraw."""
     return sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in {"", "dumb", "unknown"}
 
 
-def coloured(kind: str, colour: bool) -> str:
+def colour_verdict(kind: str, colour: bool) -> str:
     """Return a verdict in its colour."""
     return Style.parse(_STYLES.get(kind, "yellow")).render(kind) if colour else kind
 
 
-def grid(rows: list[dict[str, str]], shares: dict[str, float], width: int, colour: bool) -> str:
+def format_grid(rows: list[dict[str, str]], shares: dict[str, float], width: int, colour: bool) -> str:
     """Return a table of at most ``width`` columns, 60 or more; some need 80. Nothing without rows.
 
     Args:
-        rows: cells by column, which are made `one_line`.
+        rows: cells by column, which are made `fold_line`.
         shares: largest share of the width by column; the column without one takes the rest.
         width: of the terminal.
         colour: whether verdicts are coloured.
@@ -45,7 +45,7 @@ def grid(rows: list[dict[str, str]], shares: dict[str, float], width: int, colou
     if not rows:
         return ""
     left_out = _WIDE_ONLY if width < _WIDE else ()
-    rows = [{name: one_line(cell) for name, cell in row.items() if name not in left_out} for row in rows]
+    rows = [{name: fold_line(cell) for name, cell in row.items() if name not in left_out} for row in rows]
     grid = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
     for name in rows[0]:
         if name in shares:

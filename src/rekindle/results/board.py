@@ -8,10 +8,10 @@ import msgspec
 
 from rekindle.doctor.known_issues import KnownIssue
 from rekindle.records import PlanRecord
-from rekindle.records.text import shortened
+from rekindle.records.text import shorten_text
 
 from .comparison import compare_rows
-from .gather import Results
+from .contents import Results
 from .journal import BEFORE_JOBS
 from .row import Row, RowKind, State
 
@@ -77,7 +77,7 @@ class _Entry(NamedTuple):
     plan: PlanRecord | None
 
 
-def board(
+def make_board_of_runs(
     runs: Iterable[Results],
     frameworks: Mapping[str, str],
     issues: Mapping[str, KnownIssue],
@@ -203,8 +203,8 @@ def _line(
 def _changed(row: Row, was: Row) -> Iterator[str]:
     found = compare_rows(was, row, row.host, row.job)
     if row.kind != was.kind:
-        yield f"was {was.kind}" + (f": {shortened(was.cause, 200)}" if was.cause else "")
+        yield f"was {was.kind}" + (f": {shorten_text(was.cause, 200)}" if was.cause else "")
     elif row.cause != was.cause:
-        yield f"its cause was: {shortened(was.cause or 'none', 200)}"
+        yield f"its cause was: {shorten_text(was.cause or 'none', 200)}"
     yield from map(str, found.changed)
     yield from found.versions

@@ -11,7 +11,7 @@ from itertools import islice
 from rekindle.host import files
 from rekindle.records import Complaint, Layer
 from rekindle.records.complaint import ANOTHER
-from rekindle.records.text import clean
+from rekindle.records.text import clean_text
 
 from .row import Row, RowKind
 
@@ -60,7 +60,7 @@ class Cause:
     @property
     def name(self) -> str:
         """Of its file of hosts: ``lost-the-host-was-lost-during``."""
-        words = re.findall(r"[a-z]+", alike(self.message, self.hosts).lower())
+        words = re.findall(r"[a-z]+", generalise_text(self.message, self.hosts).lower())
         return "-".join([self.kind.lower().replace("_", "-"), *words[:_WORDS]])[:_NAME]
 
     @property
@@ -75,7 +75,7 @@ class Cause:
 
 
 @dataclass(frozen=True)
-class Cited:
+class Citation:
     """A place in a run's file, and the lines around it; none if the file is not here."""
 
     file: str
@@ -94,18 +94,18 @@ class Cited:
         return dict(self.lines).get(self.line or 0)
 
 
-def gravity(kind: RowKind) -> int:
+def rank_kind(kind: RowKind) -> int:
     """Return its place among all kinds, the worst first."""
     return _GRAVITY.index(kind)
 
 
-def standing(rows: Sequence[Row]) -> RowKind:
+def find_standing(rows: Sequence[Row]) -> RowKind:
     """Return the worst kind of a host's required rows, of which it has one or more, or else of all."""
     required = [row for row in rows if row.required] or rows
-    return min((row.kind for row in required), key=gravity)
+    return min((row.kind for row in required), key=rank_kind)
 
 
-def causes(rows: Iterable[Row]) -> list[Cause]:
+def group_causes(rows: Iterable[Row]) -> list[Cause]:
     """Group what is not PASS, and what passed and asks for something, the worst and most frequent first."""
     groups: dict[tuple[str, str, str], list[Row]] = {}
     rows = list(rows)
@@ -113,14 +113,14 @@ def causes(rows: Iterable[Row]) -> list[Cause]:
     for row in rows:
         if row.kind not in NO_FAILURE or row.notice:
             message, remedy = _complaint(row)
-            key = (row.kind, alike(message, hosts), alike(remedy or "", hosts))
+            key = (row.kind, generalise_text(message, hosts), generalise_text(remedy or "", hosts))
             groups.setdefault(key, []).append(row)
     found = []
     for group in groups.values():
         message, remedy = _complaint(group[0])
         layer = group[0].verdict.layer if group[0].verdict else None
         found.append(Cause(group[0].kind, message, remedy, layer, tuple(group)))
-    return sorted(found, key=lambda cause: (not cause.required, gravity(cause.kind), -len(cause.hosts)))
+    return sorted(found, key=lambda cause: (not cause.required, rank_kind(cause.kind), -len(cause.hosts)))
 
 
 def _complaint(row: Row) -> tuple[str, str | None]:
@@ -130,7 +130,7 @@ def _complaint(row: Row) -> tuple[str, str | None]:
     return complaint.message, remedy or complaint.fix or None
 
 
-def alike(text: str, hosts: Collection[str]) -> str:
+def generalise_text(text: str, hosts: Collection[str]) -> str:
     """Return a text about one of ``hosts`` without what makes it one of that host: names, UUIDs and figures.
 
     Any of their names goes, so that a name that is a word parts no texts that have that word.
@@ -145,7 +145,7 @@ def alike(text: str, hosts: Collection[str]) -> str:
     return _OF_ONE.sub("#", _WORD.sub(unnamed, text))
 
 
-def cited(row: Row) -> Cited | None:
+def quote_failure(row: Row) -> Citation | None:
     """Return what shows a failure: the line of its root cause, or else of the first check that fails."""
     verdict = row.verdict
     if verdict is None or row.kind == "PASS":
@@ -155,7 +155,7 @@ def cited(row: Row) -> Cited | None:
         shown += [(result.file, result.line) for result in verdict.evidence if result.state == states]
     for file, line in shown:
         if file:
-            return Cited(f"{row.host}/{row.job}/{file}", line, _around(row, file, line))
+            return Citation(f"{row.host}/{row.job}/{file}", line, _around(row, file, line))
     return None
 
 
@@ -166,7 +166,7 @@ def _around(row: Row, file: str, line: int | None) -> tuple[tuple[int, str], ...
     with suppress(OSError, ValueError):
         path = (row.home / file).resolve()
         path.relative_to(row.home.resolve())
-        with files.opened(path) as stream:
+        with files.open_file(path) as stream:
             read = iter(partial(stream.readline, files.LIMIT), b"")
             texts = enumerate(islice(read, first - 1, line + _AROUND), first)
             return tuple((number, _text(raw)) for number, raw in texts)
@@ -174,4 +174,4 @@ def _around(row: Row, file: str, line: int | None) -> tuple[tuple[int, str], ...
 
 
 def _text(raw: bytes) -> str:
-    return clean(raw[:_LONGEST].decode(errors="replace")).rstrip()
+    return clean_text(raw[:_LONGEST].decode(errors="replace")).rstrip()

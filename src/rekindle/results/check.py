@@ -8,13 +8,13 @@ from typing import Literal
 import msgspec
 
 from rekindle.host import folders
-from rekindle.host.places import JOBS
-from rekindle.jobs import engine_of, foresee, lease, load_planned
-from rekindle.jobs.prepare import Foreseen
+from rekindle.host.paths import JOBS
+from rekindle.jobs import choose_engine, foresee_jobs, lease, load_planned
+from rekindle.jobs.preparation import Forecast
 from rekindle.records import Complaint, HostRecord, PlannedEnvironment
-from rekindle.records.folders import standing_in
+from rekindle.records.layout import standing_in
 
-from .gather import HostResults, gather
+from .contents import HostResults, gather_results
 
 
 class EnvironmentCheck(msgspec.Struct):
@@ -64,13 +64,13 @@ class CheckData(msgspec.Struct):
     hosts: list[HostCheck]
 
 
-def check(folder: Path) -> CheckData:
+def check_plan(folder: Path) -> CheckData:
     """Return what would be done on the hosts of the latest playbook, by the records in a results folder.
 
     Raises:
         RecordError: run.json or a job.yml cannot be read.
     """
-    results = gather(folder)
+    results = gather_results(folder)
     began, asked = results.playbook.latest, results.playbook.asked
     latest = max(began.values(), default=None)
     hosts = [
@@ -88,11 +88,11 @@ def _host(home: Path, host: HostResults, asked: str | None) -> HostCheck:
         cause = str(Complaint("It was not read.", "see the errors above."))
     standing = standing_in(home) if (home / folders.STANDING_RECORD).exists() else None
     timed = (home / folders.LEASE_RECORD).exists()
-    left_s = lease.left_s(home, datetime.now(timezone.utc)) if timed else None
+    left_s = lease.measure_left(home, datetime.now(timezone.utc)) if timed else None
     jobs, limited = [], left_s is not None
     if host.host and host.plan:
         limited = limited or host.host.slurm is not None
-        jobs = foresee(load_planned(JOBS, host.plan), host.host, host.plan, left_s)
+        jobs = foresee_jobs(load_planned(JOBS, host.plan), host.host, host.plan, left_s)
     return HostCheck(
         host=host.name,
         word="refused" if cause else "ready",
@@ -119,6 +119,6 @@ def _host(home: Path, host: HostResults, asked: str | None) -> HostCheck:
     )
 
 
-def _container(foreseen: Foreseen, host: HostRecord | None) -> str | None:
+def _container(foreseen: Forecast, host: HostRecord | None) -> str | None:
     image = foreseen.job.image
-    return f"{image} by {engine_of(host).title}" if image and host and not foreseen.refusal else None
+    return f"{image} by {choose_engine(host).title}" if image and host and not foreseen.refusal else None

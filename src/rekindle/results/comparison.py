@@ -12,7 +12,7 @@ from rekindle.records import Environment, EnvRecord, VerdictRecord
 from rekindle.records.base import read_valid
 from rekindle.records.verdict import JobRound
 
-from .gather import Results
+from .contents import Results
 from .row import Row, RowKind
 
 MUCH = 1.25
@@ -91,7 +91,7 @@ class Comparison(msgspec.Struct):
     """A sentence for each difference, by the host in the second run; none where they are the same."""
 
 
-def compare(first: Results, second: Results, folder: Path, other: Path) -> Comparison:
+def compare_runs(first: Results, second: Results, folder: Path, other: Path) -> Comparison:
     """Return what differs between two runs, whose results are in ``folder`` and ``other``.
 
     Runs that have no host in common, as those of two leases, are compared in the order of their hosts.

@@ -15,45 +15,45 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from rekindle.federation.placing import common
+from rekindle.federation.placement import take_common
 from rekindle.host import files, folders
-from rekindle.host.archive import replaced, unpack
-from rekindle.judge import judge
+from rekindle.host.archive import replace_folder, unpack_archive
+from rekindle.judge import judge_run
 from rekindle.records import (
     Clock,
-    Ended,
     PlacedRecord,
     RecordError,
+    RunEnd,
     RunSpec,
     Suspension,
     VerdictRecord,
-    checked,
-    moment,
-    read,
-    timestamp,
-    write,
+    check_bounds,
+    format_time,
+    parse_time,
+    read_record,
+    write_record,
 )
 from rekindle.records.complaint import MissingError
-from rekindle.records.folders import clock_in, ended_in, spec_in
-from rekindle.records.text import shortened
+from rekindle.records.layout import clock_in, ended_in, spec_in
+from rekindle.records.text import shorten_text
 
 from . import seal, state
-from .gather import placed_in
-from .received import given, put_clock, set_aside
+from .collection import merge_given, move_aside, write_clock
+from .contents import locate_placed
 
 _PARTS = ".parts"
 _REASONS = ("hung", "limit", "interrupted", "finished")
 """Of a run's end, the gravest first."""
 
 
-def part_of(results: Path, job: str, host: str) -> Path:
+def locate_part(results: Path, job: str, host: str) -> Path:
     """Return the folder for what a host sent of a run that is not yet joined."""
     return results / folders.FEDERATIONS / f"{job}{_PARTS}" / host
 
 
-def placed_part(home: Path, job: str) -> Path:
+def locate_placed_part(home: Path, job: str) -> Path:
     """Return the path of the record of what was placed on a host of a federation's run."""
-    return placed_in(home / folders.PART, job)
+    return locate_placed(home / folders.PART, job)
 
 
 def keep_part(archive: Path, dest: Path, clock: Clock | None) -> None:
@@ -62,10 +62,10 @@ def keep_part(archive: Path, dest: Path, clock: Clock | None) -> None:
     Raises:
         ArchiveError: the archive is damaged or not of a run.
     """
-    unpack(archive, dest, lambda folder: put_clock(folder, clock))
+    unpack_archive(archive, dest, lambda folder: write_clock(folder, clock))
 
 
-def join(results: Path, job: str, hosts: list[str]) -> VerdictRecord:
+def join_parts(results: Path, job: str, hosts: list[str]) -> VerdictRecord:
     """Join what the hosts of a federation sent of a job, judge it here, and seal it.
 
     Args:
@@ -76,51 +76,51 @@ def join(results: Path, job: str, hosts: list[str]) -> VerdictRecord:
     Raises:
         RecordError: nothing was sent to the server's host, or something cannot be written.
     """
-    records = {host: read(placed_part(results / host, job), PlacedRecord) for host in hosts}
+    records = {host: read_record(locate_placed_part(results / host, job), PlacedRecord) for host in hosts}
     nonce = records[hosts[0]].spec.nonce  # another's are of an earlier run, in which that host took part
     placed = {host: record for host, record in records.items() if record.spec.nonce == nonce}
     sent = {host: record.spec for host, record in placed.items()}
     dest = results / folders.FEDERATIONS / job
     first = placed[hosts[0]]
     try:
-        with replaced(dest) as new:
+        with replace_folder(dest) as new:
             for host in placed:
-                part = part_of(results, job, host)
+                part = locate_part(results, job, host)
                 if part.is_dir():
                     shutil.copytree(part, new / host, symlinks=True)
             sent = {host: _as_given(wanted, new / host) for host, wanted in sent.items()}
-            spec = together(sent)
+            spec = merge_specs(sent)
             for host in placed:
                 if (new / host).is_dir():
                     _lay(new, host, spec)
-            write(new / folders.SPEC, spec)
+            write_record(new / folders.SPEC, spec)
             (new / folders.JOB_LOG).touch(mode=0o600)  # of a server whose host sent nothing
             with suppress(RecordError):
-                write(new / folders.ENDED, _ended(new, [*placed]))
-            write(new / folders.CLOCK, Clock(offset_s=0.0, error_s=0.0, asked=timestamp()))
+                write_record(new / folders.ENDED, _ended(new, [*placed]))
+            write_record(new / folders.CLOCK, Clock(offset_s=0.0, error_s=0.0, asked=format_time()))
             verdict = _judged(new, spec, sent)
-            write(new / folders.VERDICT, verdict)
-            set_aside(dest, spec.nonce)
-        shutil.rmtree(part_of(results, job, hosts[0]).parent, ignore_errors=True)
+            write_record(new / folders.VERDICT, verdict)
+            move_aside(dest, spec.nonce)
+        shutil.rmtree(locate_part(results, job, hosts[0]).parent, ignore_errors=True)
         seal.seal_run(dest)
     except OSError as error:
         message = f"{error.filename or dest} cannot be written: {error.strerror}."
         raise RecordError(message, "make it writable, with room.") from None
-    name, shared = common(first.spec, Path(first.payload).name)
-    kept = state.note(name, replace(shared, nonce=spec.nonce), verdict.verdict, verdict.started)
+    name, shared = take_common(first.spec, Path(first.payload).name)
+    kept = state.note_verdict(name, replace(shared, nonce=spec.nonce), verdict.verdict, verdict.started)
     record = PlacedRecord(run=name, payload=first.payload, spec=spec, at=first.at, kept=kept)
-    write(placed_in(dest.parent, job), record)
+    write_record(locate_placed(dest.parent, job), record)
     return verdict
 
 
 def _as_given(sent: RunSpec, part: Path) -> RunSpec:
     """Return what a host was sent, with the GPUs that SLURM gave it there."""
     with suppress(RecordError):
-        return given(sent, spec_in(part))
+        return merge_given(sent, spec_in(part))
     return sent
 
 
-def together(sent: Mapping[str, RunSpec]) -> RunSpec:
+def merge_specs(sent: Mapping[str, RunSpec]) -> RunSpec:
     """Return the spec of the run of all hosts from what each was sent, the server's first."""
     first = next(iter(sent.values()))
     own = {site.name: site for spec in sent.values() for site in spec.own_sites}
@@ -139,13 +139,13 @@ def together(sent: Mapping[str, RunSpec]) -> RunSpec:
 def _lay(run: Path, host: str, spec: RunSpec) -> None:
     """Lay a host's evidence and logs where those of a run are: only its own, whatever it sent."""
     part, served = run / host, host == spec.nodes[0]
-    for path in files.found(part, f"{folders.EVIDENCE}/*"):
+    for path in files.find_files(part, f"{folders.EVIDENCE}/*"):
         name = f"{folders.EVIDENCE}/{path.name}"
         ours = path.name.startswith(("server.", "job.")) if served else False
         if ours or (spec.host_of(name) == host and not served) or _is_nccl(path.name, host, spec):
             _move(path, run / name)
     if (part / folders.SAMPLES).is_file():
-        _move(part / folders.SAMPLES, run / folders.samples(host))
+        _move(part / folders.SAMPLES, run / folders.name_samples(host))
     workspaces = part / folders.JOB / folders.WORKSPACE
     for site in (site.name for site in spec.sites if site.node == host):
         for path in sorted(workspaces.glob(f"*/{site}")):
@@ -169,7 +169,7 @@ def _move(path: Path, target: Path) -> None:
     path.rename(target)
 
 
-def _ended(run: Path, hosts: list[str]) -> Ended:
+def _ended(run: Path, hosts: list[str]) -> RunEnd:
     """Return the end of the run of all hosts whose own fits it; `_altered` has why another's does not.
 
     Raises:
@@ -183,14 +183,14 @@ def _ended(run: Path, hosts: list[str]) -> Ended:
     return joined
 
 
-def _joined(run: Path, hosts: list[str]) -> Ended:
+def _joined(run: Path, hosts: list[str]) -> RunEnd:
     """Return the end of these hosts' run, from the first start to the last end by the controller's clock.
 
     Raises:
         RecordError: one sent none, or theirs cannot be of one run.
     """
     ends = {host: ended_in(run / host) for host in hosts}
-    starts = {host: moment(ended.started) - _offset(run / host) for host, ended in ends.items()}
+    starts = {host: parse_time(ended.started) - _offset(run / host) for host, ended in ends.items()}
     began = min(starts.values())
     last = max(starts[host] + timedelta(seconds=ended.duration_s) for host, ended in ends.items())
     worst = min(ends, key=lambda host: _REASONS.index(ends[host].reason))
@@ -199,14 +199,14 @@ def _joined(run: Path, hosts: list[str]) -> Ended:
     suspensions = (replace(span, host=host) for host, ended in ends.items() for span in ended.suspensions)
     joined = replace(
         ends[hosts[0]],
-        started=timestamp(began),
+        started=format_time(began),
         duration_s=round((last - began).total_seconds(), 2),
         reason=ends[worst].reason,
-        message=shortened(f"{worst}: {message}") if message else None,
+        message=shorten_text(f"{worst}: {message}") if message else None,
         waited_s=max(waited, default=None),
         suspensions=tuple(islice(suspensions, Suspension.MOST)),
     )
-    return checked(joined)
+    return check_bounds(joined)
 
 
 def _offset(part: Path) -> timedelta:
@@ -216,7 +216,7 @@ def _offset(part: Path) -> timedelta:
 
 
 def _judged(run: Path, spec: RunSpec, sent: Mapping[str, RunSpec]) -> VerdictRecord:
-    verdict, server = judge(run, spec), spec.nodes[0]
+    verdict, server = judge_run(run, spec), spec.nodes[0]
     if not (run / server).is_dir():
         cause = f"{server}, the federation's server, sent nothing: it was rebooted or lost in mid-job."
         remedy = "Run the same command again, which starts the job again."
@@ -245,5 +245,5 @@ def _altered(run: Path, spec: RunSpec, sent: Mapping[str, RunSpec]) -> Iterator[
             yield f"{host} did not run what was sent: its spec.json differs."
         for name, digest in wanted.files.items() if host != server else ():
             path = run / host / folders.JOB / name
-            if digest and (not path.is_file() or files.sha256(path) != digest):
+            if digest and (not path.is_file() or files.digest_file(path) != digest):
                 yield f"{host} did not run what was sent: job/{name} there is not the file that was sent."

@@ -10,7 +10,7 @@ _CHANGED = re.compile(r"Host key for \S{1,300} has changed")
 _REFUSED = "Host key verification failed"
 
 
-def host_key(message: str, address: str, port: int | None = None) -> Complaint | None:
+def describe_host_key(message: str, address: str, port: int | None = None) -> Complaint | None:
     """Return, for ssh's message that it does not trust a host's key, that in a sentence and its fix.
 
     Args:

@@ -11,14 +11,14 @@ from typing import BinaryIO, Literal
 import yaml
 from msgspec.structs import replace
 
-from rekindle.host import files, folders, own, places
-from rekindle.host.look import taken
-from rekindle.records import Command, Complaint, Outcome, PlaybookRecord, Timestamp, write
-from rekindle.records.complaint import quoted
-from rekindle.records.folders import outcome_in, play_in
-from rekindle.records.text import one_line, shortened
+from rekindle.host import files, folders, paths, storage
+from rekindle.host.look import take_lock
+from rekindle.records import Command, Complaint, Outcome, PlaybookRecord, Timestamp, write_record
+from rekindle.records.complaint import quote_host
+from rekindle.records.layout import outcome_in, play_in
+from rekindle.records.text import fold_line, shorten_text
 
-_SITE = yaml.safe_load((places.repository() / "playbooks/site.yml").read_text(encoding="utf-8"))
+_SITE = yaml.safe_load((paths.find_collection() / "playbooks/site.yml").read_text(encoding="utf-8"))
 _ROLES = [task["ansible.builtin.import_role"]["name"] for task in _SITE[0]["tasks"]]
 STAGES = (*(name.rpartition(".")[2] for name in _ROLES), "collect")
 """Names of the stages in order, with the last one, which collects what site.yml does not."""
@@ -51,8 +51,8 @@ def begin_play(  # noqa: PLR0913 - each is a part of what is noted
         OSError: the folder cannot be written.
     """
     path, names = folder / folders.PLAY_RECORD, tuple(hosts)
-    own.make_folder(folder)
-    with own.alone(folder):  # other playbooks may begin in it at the same time
+    storage.make_folder(folder)
+    with storage.lock_folder(folder):  # other playbooks may begin in it at the same time
         known = PlaybookRecord(run=folder.name, started=now, hosts=())
         known = play_in(folder) if path.exists() else known
         both = tuple(dict.fromkeys([*known.hosts, *names]))
@@ -63,7 +63,7 @@ def begin_play(  # noqa: PLR0913 - each is a part of what is noted
         began, checked = (began, checked | now_at) if checks else (began | now_at, checked)
         commands = {**known.typed, **(dict.fromkeys(names, typed) if typed and not checks else {})}
         known = replace(known, hosts=both, began=began, checked=checked, asked=asked, typed=commands)
-        write(path, known)
+        write_record(path, known)
     for host in set(names).difference(left):
         (folder / host / folders.REFUSAL_RECORD).unlink(missing_ok=True)
         outcome = folder / host / folders.OUTCOME_RECORD
@@ -79,16 +79,16 @@ def link_latest(runs: Path, folder: Path) -> None:
     with suppress(OSError):
         if folder != runs:
             inside = folder.relative_to(runs) if folder.is_relative_to(runs) else folder
-            own.link(runs / folders.LATEST, inside)
+            storage.link_path(runs / folders.LATEST, inside)
 
 
 def keep_playing(folder: Path) -> BinaryIO:
-    """Make `playing` true for ``folder`` until the returned file is closed, or this process ends.
+    """Make `is_playing` true for ``folder`` until the returned file is closed, or this process ends.
 
     Raises:
         OSError: the folder cannot be written.
     """
-    stream = files.opened(folder / _PLAYING, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    stream = files.open_file(folder / _PLAYING, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     fcntl.flock(stream, fcntl.LOCK_SH)
     return stream
 
@@ -96,15 +96,15 @@ def keep_playing(folder: Path) -> BinaryIO:
 def stop_playing(folder: Path, stream: BinaryIO) -> None:
     """End what `keep_playing` began, also where a child of this process has the file open."""
     with stream:
-        if taken(stream, fcntl.LOCK_EX):
+        if take_lock(stream, fcntl.LOCK_EX):
             (folder / _PLAYING).unlink(missing_ok=True)
         fcntl.flock(stream, fcntl.LOCK_UN)
 
 
-def playing(folder: Path) -> bool:
+def is_playing(folder: Path) -> bool:
     """Whether a playbook goes on in a folder of results, on this machine."""
-    with suppress(OSError), files.opened(folder / _PLAYING) as stream:
-        return not taken(stream, fcntl.LOCK_EX)
+    with suppress(OSError), files.open_file(folder / _PLAYING) as stream:
+        return not take_lock(stream, fcntl.LOCK_EX)
     return False
 
 
@@ -124,16 +124,16 @@ def note_left(  # noqa: PLR0913 - each is a part of what is noted
     Raises:
         OSError: the folder cannot be written.
     """
-    message = shortened(quoted(one_line(why.message)), _LONGEST) or "The task gave no reason."
+    message = shorten_text(quote_host(fold_line(why.message)), _LONGEST) or "The task gave no reason."
     if not why.fix:
         message = f"{message.rstrip('.')}."
     fixes = {
         "failed": f"see the failed task of {stage} in the output.",
         "unreachable": "check its address, port, user and key, and that it is still yours.",
     }
-    fix = shortened(one_line(why.fix), _LONGEST) or fixes[state]
+    fix = shorten_text(fold_line(why.fix), _LONGEST) or fixes[state]
     left = Outcome(host=host, stage=stage, state=state, message=message, fix=fix)
-    write(_outcome(folder, host, checks), left)
+    write_record(_outcome(folder, host, checks), left)
 
 
 def forget_left(folder: Path, host: str, *, checks: bool = False) -> None:

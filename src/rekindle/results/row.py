@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from rekindle.records import Complaint, PlacedRecord, Timestamp, VerdictKind, VerdictRecord, moment
+from rekindle.records import Complaint, PlacedRecord, Timestamp, VerdictKind, VerdictRecord, parse_time
 
 State = Literal["ok", "failed", "unknown"]
 """Of many rows or runs: all are good, one is not, or that is not known."""
@@ -51,7 +51,7 @@ class Row:
     @property
     def remark(self) -> str | None:
         """What is shown beside the verdict: its cause or notice, and its age."""
-        age = f"kept, of {clock_time(self.kept, self.began)}" if self.kept else ""
+        age = f"kept, of {format_clock(self.kept, self.began)}" if self.kept else ""
         kept = f"{age}; -e rerun=true runs it again" if age else ""
         return " ".join(filter(None, (self.cause or str(self.notice or ""), kept))) or None
 
@@ -97,7 +97,7 @@ class Row:
         return ", ".join(f"{counts[model]} × {model}" for model in sorted(counts)) or "CPU"
 
 
-def clock_time(stamp: Timestamp, beside: Timestamp) -> str:
+def format_clock(stamp: Timestamp, beside: Timestamp) -> str:
     """Return a UTC timestamp as this machine's time: ``09:12``, with the date if ``beside`` has another."""
-    times = [f"{moment(given).astimezone():%Y-%m-%d %H:%M}" if given else "" for given in (stamp, beside)]
+    times = [f"{parse_time(given).astimezone():%Y-%m-%d %H:%M}" if given else "" for given in (stamp, beside)]
     return times[0][11:] if times[0][:10] == times[1][:10] else times[0]

@@ -15,9 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from rekindle.host import files, folders, own
-from rekindle.records import Complaint, RecordError, Timestamp, timestamp
-from rekindle.records.folders import play_in
+from rekindle.host import files, folders, storage
+from rekindle.records import Complaint, RecordError, Timestamp, format_time
+from rekindle.records.layout import play_in
 
 from . import signature, state
 
@@ -50,7 +50,7 @@ def read_seal(results: Path, public: str | None = None) -> Seal:
     """
     sums, again = results / folders.SUMS, "run the same command again, which collects and seals its runs."
     try:
-        content, signed = (files.content(path) for path in (sums, results / folders.SIGNATURE))
+        content, signed = (files.read_content(path) for path in (sums, results / folders.SIGNATURE))
     except FileNotFoundError:
         message = (
             f"{results} has no seal: a playbook still runs or was interrupted, or somebody removed "
@@ -66,7 +66,7 @@ def read_seal(results: Path, public: str | None = None) -> Seal:
         message = f"{sums} was altered, or its signature was: they do not fit each other."
         raise SealError(message, again) from None
     if public not in {None, signer}:
-        message = f"{results} was sealed by another key, {signature.fingerprint(signer)}."
+        message = f"{results} was sealed by another key, {signature.format_fingerprint(signer)}."
         raise SealError(message, "name its owner's key by --key, if you trust it.")
     text = content.decode(errors="replace")
     at = _SEALED_AT.search(text)
@@ -93,7 +93,7 @@ def forget_run(folder: Path) -> None:
 def set_run_aside(folder: Path) -> None:
     """Move results/<run>/<host>/<job> to earlier/<job>-<number> beside it, as it was sealed."""
     earlier = folder.with_name(folders.EARLIER)
-    own.make_folder(earlier)
+    storage.make_folder(earlier)
     target = earlier / f"{folder.name}-{len(list(earlier.glob(f'{folder.name}-*'))) + 1}"
     folder.rename(target)
     results, before = folder.parents[1], f"{_name(folder)}/"
@@ -140,7 +140,7 @@ def seal_folder(results: Path, before: Mapping[str, str] | None) -> None:
         kept = (sealed.keys() - others.keys()) | (sealed.keys() & same)
         return {name: now[name] for name in now.keys() - same} | {name: sealed[name] for name in kept}
 
-    _change(results, change, timestamp())
+    _change(results, change, format_time())
 
 
 def find_unsealed_play(results: Path, seal: Seal) -> Timestamp | None:
@@ -186,7 +186,7 @@ def digest_files(results: Path, within: str = "", but: Collection[str] = ()) -> 
             if path not in left and not _PARTIAL.fullmatch(path.name):
                 plain = path.is_file() and not path.is_symlink()
                 with suppress(FileNotFoundError):  # another playbook is just writing it
-                    digests[path.relative_to(results).as_posix()] = files.sha256(path) if plain else ""
+                    digests[path.relative_to(results).as_posix()] = files.digest_file(path) if plain else ""
     return digests
 
 
@@ -211,15 +211,15 @@ def _change(
     results: Path, change: Callable[[dict[str, str]], dict[str, str]], at: Timestamp | None = None
 ) -> None:
     """Seal what ``change`` makes of the digests that are sealed; ``at`` is set by a playbook that ends."""
-    key = state.make_key()
-    with own.alone(results):  # hosts' runs are judged by several processes
+    key = state.provide_key()
+    with storage.lock_folder(results):  # hosts' runs are judged by several processes
         last = _own_seal(results)
         sealed = sorted(change(last.digests).items())
         lines = [f"{digest}  {name}" for name, digest in sealed if digest and _is_plain(name)]
         header = [f"# sealed at {at or last.at}"] if at or last.at else []
         content = "".join(f"{line}\n" for line in (*header, *lines)).encode()
-        own.write(results / folders.SUMS, content)
-        own.write(results / folders.SIGNATURE, signature.sign(content, key))
+        storage.write_file(results / folders.SUMS, content)
+        storage.write_file(results / folders.SIGNATURE, signature.sign_content(content, key))
 
 
 def _is_plain(name: str) -> bool:

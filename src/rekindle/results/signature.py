@@ -31,12 +31,12 @@ class SignatureError(ValueError):
     """A text is no signature, or does not fit what it is beside."""
 
 
-def make_key() -> bytes:
+def generate_key() -> bytes:
     """Return a new private key, as the text of OpenSSH's format."""
     return Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
 
 
-def public_line(private: bytes) -> str:
+def format_public_key(private: bytes) -> str:
     """Return the public key of a private one, as a line of OpenSSH's format."""
     return _line(_load(private).public_key())
 
@@ -50,13 +50,13 @@ def parse_public_key(text: bytes) -> str | None:
     return _line(key) if isinstance(key, Ed25519PublicKey) else None
 
 
-def fingerprint(public: str) -> str:
+def format_fingerprint(public: str) -> str:
     """Return a public key's fingerprint, as ``ssh-keygen -l`` prints it."""
     digest = hashlib.sha256(base64.b64decode(public.split()[1])).digest()
     return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
 
 
-def sign(content: bytes, private: bytes) -> bytes:
+def sign_content(content: bytes, private: bytes) -> bytes:
     """Return the signature of ``content`` by an Ed25519 key, as text."""
     key = _load(private)
     blob = _blob(key.public_key().public_bytes_raw(), key.sign(_signed(content)))

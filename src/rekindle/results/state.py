@@ -13,8 +13,17 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from rekindle.host import own
-from rekindle.records import Record, RecordError, RunSpec, VerdictKind, decodable, moment, timestamp, write
+from rekindle.host import storage
+from rekindle.records import (
+    Record,
+    RecordError,
+    RunSpec,
+    VerdictKind,
+    allow_decoding,
+    format_time,
+    parse_time,
+    write_record,
+)
 from rekindle.records.base import Timestamp, read_valid
 
 from . import signature
@@ -22,8 +31,8 @@ from . import signature
 _KEY, _PUBLIC = "key", "key.pub"
 
 
-@decodable
-class Sent(Record, kw_only=True, frozen=True):
+@allow_decoding
+class SentRun(Record, kw_only=True, frozen=True):
     """One run as it was sent to a host."""
 
     spec: RunSpec
@@ -34,7 +43,7 @@ class Sent(Record, kw_only=True, frozen=True):
     """By its host's clock."""
 
 
-def folder(name: str = "") -> Path:
+def make_state_folder(name: str = "") -> Path:
     """Return a folder of this user's state, which is made for its owner alone.
 
     Raises:
@@ -51,7 +60,7 @@ def folder(name: str = "") -> Path:
     return base / name
 
 
-def agree(run: str, spec: RunSpec, *, again: bool, oldest: Timestamp | None = None) -> RunSpec:
+def agree_nonce(run: str, spec: RunSpec, *, again: bool, oldest: Timestamp | None = None) -> RunSpec:
     """Return ``spec`` with the nonce under which ``run`` is sent to its host, which is kept.
 
     The nonce stays until its run has been judged as other than PASS, or as PASS and is to run ``again``, or
@@ -61,100 +70,106 @@ def agree(run: str, spec: RunSpec, *, again: bool, oldest: Timestamp | None = No
         RecordError: it cannot be kept.
     """
     path = _path(spec.host, run)
-    with own.alone(path.parent):
-        before = read_valid(path, Sent)
+    with storage.lock_folder(path.parent):
+        before = read_valid(path, SentRun)
         old = before and oldest and _old(before, oldest)
         if before and not old and (before.judged is None or (before.judged == "PASS" and not again)):
             kept = before.spec
             return replace(spec, nonce=kept.nonce, clock=kept.clock, gpus=kept.gpus)
         spec = replace(spec, nonce=secrets.token_hex(16))
-        keep(run, spec)
+        keep_spec(run, spec)
         return spec
 
 
-def _old(before: Sent, oldest: Timestamp) -> bool:
+def _old(before: SentRun, oldest: Timestamp) -> bool:
     """Whether a run was judged before ``oldest``, or never, and must have ended before then."""
     if before.judged:
         return (before.at or "") < oldest
     clock, limit = before.spec.clock, timedelta(seconds=before.spec.job.limit_s)
-    return clock is not None and not before.spec.slurm and moment(clock.asked) + limit < moment(oldest)
+    return (
+        clock is not None and not before.spec.slurm and parse_time(clock.asked) + limit < parse_time(oldest)
+    )
 
 
-def under(run: str, spec: RunSpec) -> RunSpec:
+def find_sent_spec(run: str, spec: RunSpec) -> RunSpec:
     """Return ``spec`` as ``run`` was sent to its host under the same nonce, if it was, and keep it."""
     path = _path(spec.host, run)
-    with own.alone(path.parent):
-        before = read_valid(path, Sent)
+    with storage.lock_folder(path.parent):
+        before = read_valid(path, SentRun)
         if before and before.spec.nonce == spec.nonce:
             kept = before.spec
             return replace(spec, clock=kept.clock, gpus=kept.gpus, participant=kept.participant)
-        keep(run, spec)
+        keep_spec(run, spec)
         return spec
 
 
-def keep(run: str, spec: RunSpec) -> None:
+def keep_spec(run: str, spec: RunSpec) -> None:
     """Keep ``spec`` as what ``run`` was sent with."""
-    write(_path(spec.host, run), Sent(spec=spec))
+    write_record(_path(spec.host, run), SentRun(spec=spec))
 
 
-def note(run: str, spec: RunSpec, judged: VerdictKind, started: Timestamp | None = None) -> Timestamp | None:
+def note_verdict(
+    run: str, spec: RunSpec, judged: VerdictKind, started: Timestamp | None = None
+) -> Timestamp | None:
     """Keep the verdict on ``run``, unless it has been sent with another nonce since.
 
     Returns when this same run was judged PASS before, or None.
     """
     path = _path(spec.host, run)
-    with own.alone(path.parent):
-        before = read_valid(path, Sent)
+    with storage.lock_folder(path.parent):
+        before = read_valid(path, SentRun)
         if before is None or before.spec.nonce != spec.nonce:
             return None
         again = (before.judged, before.started) == (judged, started) == ("PASS", started)
         kept = before.at if again else None
-        write(path, Sent(spec=spec, judged=judged, at=kept or timestamp(), started=started))
+        write_record(path, SentRun(spec=spec, judged=judged, at=kept or format_time(), started=started))
         return kept
 
 
-def sent(host: str, run: str) -> RunSpec | None:
+def read_sent(host: str, run: str) -> RunSpec | None:
     """Return the spec that ``run`` was sent to ``host`` with; None if it was not sent by this user."""
-    before = read_valid(_path(host, run), Sent)
+    before = read_valid(_path(host, run), SentRun)
     return before.spec if before else None
 
 
-def keep_lock(text: str) -> None:
+def keep_sent_lock(text: str) -> None:
     """Keep a lock that is sent to a host."""
     content = text.encode()
-    path = folder("locks") / hashlib.sha256(content).hexdigest()
+    path = make_state_folder("locks") / hashlib.sha256(content).hexdigest()
     if not path.exists():
-        own.write(path, content)
+        storage.write_file(path, content)
 
 
-def sent_lock(sha256: str) -> str | None:
+def find_sent_lock(sha256: str) -> str | None:
     """Return the lock with that digest, if it was ever sent from here."""
-    path = folder("locks") / Path(sha256).name
+    path = make_state_folder("locks") / Path(sha256).name
     content = path.read_bytes() if path.is_file() else b""
     return content.decode() if hashlib.sha256(content).hexdigest() == sha256 else None
 
 
-def make_key() -> bytes:
+def provide_key() -> bytes:
     """Return the controller's private key, which is made at its first use, with the public one beside it.
 
     Raises:
         RecordError: the user's folder for it cannot be made.
         OSError: it cannot be read or written.
     """
-    path = folder() / _KEY
-    with own.alone(path.parent):  # other processes of this user may make one too
+    path = make_state_folder() / _KEY
+    with storage.lock_folder(path.parent):  # other processes of this user may make one too
         if not path.exists():
-            own.write(path, signature.make_key())
+            storage.write_file(path, signature.generate_key())
         private = path.read_bytes()
         if not path.with_name(_PUBLIC).exists():
-            own.write(path.with_name(_PUBLIC), f"{signature.public_line(private)} rekindle\n".encode())
+            storage.write_file(
+                path.with_name(_PUBLIC), f"{signature.format_public_key(private)} rekindle\n".encode()
+            )
         return private
 
 
 def find_public_key() -> str | None:
     """Return the controller's public key, if it was ever used."""
     path = _base() / _KEY
-    return signature.public_line(path.read_bytes()) if path.exists() else None
+    return signature.format_public_key(path.read_bytes()) if path.exists() else None
 
 
 def _base() -> Path:
@@ -163,4 +178,4 @@ def _base() -> Path:
 
 def _path(host: str, run: str) -> Path:
     name = hashlib.sha256(f"{host}\0{Path(run).name}".encode()).hexdigest()[:32]
-    return folder("sent") / f"{name}.json"
+    return make_state_folder("sent") / f"{name}.json"

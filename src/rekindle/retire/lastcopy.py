@@ -14,12 +14,20 @@ from msgspec.structs import replace
 
 from rekindle import capsule, records
 from rekindle.host import folders
-from rekindle.host.files import sha256
-from rekindle.records import Environment, EnvRecord, Record, RecordError, RetiredRecord, decodable, write
+from rekindle.host.files import digest_file
+from rekindle.records import (
+    Environment,
+    EnvRecord,
+    Record,
+    RecordError,
+    RetiredRecord,
+    allow_decoding,
+    write_record,
+)
 from rekindle.records.base import Few, Integer, Table, Text
-from rekindle.records.folders import retired_in
+from rekindle.records.layout import retired_in
 from rekindle.results import state
-from rekindle.results.received import judge_received
+from rekindle.results.collection import judge_received
 
 _KEPT = (folders.LOGS, folders.RUNS)
 """Below retired/, as below the host's root."""
@@ -35,31 +43,33 @@ class Part(Record, frozen=True):
     left: Table[Integer]
 
 
-class Built(Record, frozen=True):
+class BuiltEnvironment(Record, frozen=True):
     """One environment on the host."""
 
     environment: Environment
     lock_text: Annotated[str, msgspec.Meta(max_length=1 << 20)]
 
 
-@decodable
-class Packed(Record, frozen=True):
+@allow_decoding
+class LastCopy(Record, frozen=True):
     """What a host packed before its removal, by remove.py."""
 
     place: Annotated[str, msgspec.Meta(pattern=r"^/[\w./@+=~-]*/rekindle-[0-9a-f]{16}\Z", max_length=4_000)]
     """sftp gets it, and would run any further line of it as a command."""
     parts: Few[Part]
-    environments: Few[Built]
+    environments: Few[BuiltEnvironment]
 
 
-def packed(answer: dict[str, Any]) -> Packed:
+def check_answer(answer: dict[str, Any]) -> LastCopy:
     """Return the host's answer, checked.
 
     Raises:
         RecordError: it does not fit the schema.
     """
     try:
-        return records.convert({name: answer.get(name) for name in Packed.__struct_fields__}, Packed)
+        return records.convert_builtins(
+            {name: answer.get(name) for name in LastCopy.__struct_fields__}, LastCopy
+        )
     except RecordError as error:
         raise RecordError(
             f"The host packed something else than it was asked for: {error.message}.",
@@ -67,13 +77,15 @@ def packed(answer: dict[str, Any]) -> Packed:
         ) from None
 
 
-def check(part: Part, folder: Path) -> None:
+def check_copy(part: Part, folder: Path) -> None:
     """Compare the files in ``folder`` with those of the host.
 
     Raises:
         RecordError: they are not the same.
     """
-    here = {path.relative_to(folder).as_posix(): sha256(path) for path in folder.rglob("*") if path.is_file()}
+    here = {
+        path.relative_to(folder).as_posix(): digest_file(path) for path in folder.rglob("*") if path.is_file()
+    }
     if wrong := sorted(
         name for name in here.keys() | part.files.keys() if here.get(name) != part.files.get(name)
     ):
@@ -83,7 +95,7 @@ def check(part: Part, folder: Path) -> None:
         )
 
 
-def keep(copy: Packed, host: str, home: Path) -> None:
+def keep_copy(copy: LastCopy, host: str, home: Path) -> None:
     """Write the capsule, with the newest environment of each framework, and retired.json.
 
     The host names its locks and their text is ours; its runs are judged here. What an interrupted removal
@@ -96,15 +108,15 @@ def keep(copy: Packed, host: str, home: Path) -> None:
     built = sorted((entry.environment for entry in copy.environments), key=attrgetter("built"))
     latest = {environment.framework: environment for environment in built}
     if latest:
-        capsule.save(EnvRecord(host=host, environments=tuple(latest.values())), folder)
+        capsule.save_environments(EnvRecord(host=host, environments=tuple(latest.values())), folder)
     left = {f"{part.name}/{name}": size for part in copy.parts for name, size in part.left.items()}
     verdicts = {}
     for run in sorted((folder / folders.RUNS).glob("*")):
-        sent = state.sent(host, run.name)
+        sent = state.read_sent(host, run.name)
         alone = sent is not None and sent.participant is None  # a federation's part has no verdict of its own
         verdicts[run.name] = judge_received(run, sent).verdict if sent and alone else ""
     before = _before(host, home)
-    write(
+    write_record(
         home / folders.RETIRED_RECORD,
         replace(
             before,
@@ -121,7 +133,7 @@ def note_removed(host: str, home: Path) -> None:
     """Record in retired.json, once, that nothing of Rekindle is left on the host."""
     before = _before(host, home)
     if before.retired is None:
-        write(home / folders.RETIRED_RECORD, replace(before, retired=records.timestamp()))
+        write_record(home / folders.RETIRED_RECORD, replace(before, retired=records.format_time()))
 
 
 def _before(host: str, home: Path) -> RetiredRecord:

@@ -1,8 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an inventory sets, checked before anything is asked of a host."""
 
-from .command import command_of
-from .groups import of_federation
-from .play import leaving_out, of_host, of_play, of_run
+from .command import format_command
+from .groups import find_group_mistakes
+from .play import find_host_mistakes, find_play_mistakes, find_run, refuse_leaving_out
 
-__all__ = ["command_of", "leaving_out", "of_federation", "of_host", "of_play", "of_run"]
+__all__ = [
+    "find_group_mistakes",
+    "find_host_mistakes",
+    "find_play_mistakes",
+    "find_run",
+    "format_command",
+    "refuse_leaving_out",
+]

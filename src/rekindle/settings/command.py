@@ -14,7 +14,7 @@ import yaml
 from ansible.errors import AnsibleError
 from ansible.parsing.splitter import parse_kv
 
-from rekindle.environments.indexes import masked
+from rekindle.environments.indexes import mask_credentials
 from rekindle.host.variables import is_secret
 from rekindle.records import Command
 
@@ -25,7 +25,7 @@ _MODULE = "__main__.py"
 """Ends the path of ``python -m ansible playbook``."""
 
 
-def command_of(
+def format_command(
     arguments: Sequence[str], environ: Mapping[str, str], extra: Iterable[str], results: Path
 ) -> Command:
     """Return what was typed.
@@ -89,5 +89,5 @@ def _shown(given: Any) -> Any:
                 inner = yaml.safe_load(given)
                 shown = _shown(inner)
                 return given if shown == inner else json.dumps(shown, default=str)
-        return masked(given) if "://" in given else given
+        return mask_credentials(given) if "://" in given else given
     return given

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 SERVER, SITES = "flare_server", "flare_sites"
 
 
-def of_federation(groups: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def find_group_mistakes(groups: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield a sentence for each mistake in the hosts of a federation: names of hosts by group."""
     servers, sites = groups.get(SERVER, ()), groups.get(SITES, ())
     if len(servers) != 1:
@@ -19,10 +19,10 @@ def of_federation(groups: Mapping[str, Sequence[str]]) -> Iterator[str]:
         yield f"{host} is in {SERVER} and in {SITES}. Fix: take it out of one, or lease another host."
     names: dict[str, str] = {}
     for host in sites:
-        if (other := names.setdefault(participant(host), host)) != host:
-            yield f"The sites {other} and {host} are both {participant(host)} to NVFlare. Fix: rename one."
+        if (other := names.setdefault(name_participant(host), host)) != host:
+            yield f"The sites {other} and {host} are both {name_participant(host)} to NVFlare. Fix: rename one."
 
 
-def participant(host: str) -> str:
+def name_participant(host: str) -> str:
     """Return NVFlare's name of a site, as roles/provision has it: of letters, digits, - and _ alone."""
     return re.sub(r"[^A-Za-z0-9_-]", "-", host)

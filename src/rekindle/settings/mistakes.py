@@ -13,18 +13,18 @@ from ansible.module_utils.common.parameters import DEFAULT_TYPE_VALIDATORS
 
 from rekindle import capsule
 from rekindle.actions.base import read_list
-from rekindle.host.batch import is_ours
-from rekindle.host.places import here
-from rekindle.hostfacts import archive, flaw
+from rekindle.host.batch import is_own_option
+from rekindle.host.paths import resolve_path
+from rekindle.hostfacts import find_archive, find_path_flaw
 from rekindle.jobs import lease
-from rekindle.records import Complaint, RecordError, Slurm, convert
+from rekindle.records import Complaint, RecordError, Slurm, convert_builtins
 from rekindle.records.plan import FRAMEWORKS
-from rekindle.solver.catalogue import builds
+from rekindle.solver.catalogue import list_builds
 
-from . import of_jobs
+from . import job_mistakes
 from .groups import SERVER, SITES
-from .names import PREFIX, SHORT, content, instead, is_folder, misnamed, near
-from .values import Settings, Unknown, shown
+from .names import PREFIX, SHORT, find_misnamed, find_near, is_folder, list_folder, suggest_instead
+from .values import Settings, UnknownValue, format_value
 
 _FOR_RETIRE = {f"rekindle_{name}" for name in ("root", "tmpdir", "stop", "results", "lease_ends", "budget")}
 """The settings that retire.yml reads; mistakes in others must not prevent a lease's end."""
@@ -38,7 +38,7 @@ _TYPES = {
 }
 
 
-def mistakes(
+def find_mistakes(
     variables: Mapping[str, Any],
     values: Mapping[str, Any],
     specs: Mapping[str, Mapping[str, Any]],
@@ -49,7 +49,7 @@ def mistakes(
 
     Args:
         variables: all of the host's, as they were written.
-        values: by setting, as JSON after templates are evaluated; `Unknown` for one that cannot be.
+        values: by setting, as JSON after templates are evaluated; `UnknownValue` for one that cannot be.
         specs: by setting its ``type``, and any ``choices``, as Ansible specifies arguments.
         jobs: folder of the jobs.
         stages: roles of the play: retire reads few settings, and only environments reads the wheels.
@@ -60,7 +60,7 @@ def mistakes(
         return short if short in SHORT and short in variables else name
 
     found: list[Complaint] = []
-    for name, meant in misnamed(variables, specs):
+    for name, meant in find_misnamed(variables, specs):
         fix = f"write {meant} (see roles/settings)." if meant else "remove it (see roles/settings)."
         found.append(Complaint(f"{name} is set, which is not a setting.", fix))
     typed: dict[str, Any] = {}
@@ -76,10 +76,10 @@ def mistakes(
     checks = [
         _places,
         _free_space,
-        of_jobs.jobs,
-        of_jobs.examples,
-        of_jobs.options,
-        of_jobs.sizes,
+        job_mistakes.find_job_mistakes,
+        job_mistakes.find_example_mistakes,
+        job_mistakes.find_option_mistakes,
+        job_mistakes.find_size_mistakes,
         _times,
         _pins,
     ]
@@ -101,11 +101,11 @@ def _converted(name: str, value: Any, spec: Mapping[str, Any]) -> Any:
     Raises:
         Complaint: it cannot be converted, or is not one of the choices.
     """
-    if isinstance(value, Unknown):
+    if isinstance(value, UnknownValue):
         fix = "define what it refers to, or write a value."
         raise Complaint(f"{name} cannot be evaluated: {value}.", fix)
     kind, (what, fix) = spec["type"], _TYPES[spec["type"]]
-    wrong = Complaint(f"{name} is {shown(value)}, and has to be {what}.", f"{fix}.")
+    wrong = Complaint(f"{name} is {format_value(value)}, and has to be {what}.", f"{fix}.")
     if value is None or (kind == "str" and isinstance(value, (list, dict))):
         raise wrong
     try:
@@ -114,21 +114,25 @@ def _converted(name: str, value: Any, spec: Mapping[str, Any]) -> Any:
         raise wrong from None
     if kind == "list":
         if strange := [item for item in converted if item is None or isinstance(item, (list, dict))]:
-            raise Complaint(f"{name} has {shown(strange[0])} in it, and takes texts.", f"{fix}.")
+            raise Complaint(f"{name} has {format_value(strange[0])} in it, and takes texts.", f"{fix}.")
         converted = [str(item) for item in converted]
     choices = [str(choice) for choice in spec.get("choices", ())]
     if converted == "False" and "off" in choices:  # YAML reads off as false
         return "off"
     for item in converted if isinstance(converted, list) else [converted]:
         if choices and item not in choices:
-            message = f"{name} is {shown(item)}" if item is converted else f"{name} has {shown(item)} in it"
-            raise Complaint(f"{message}, which is not one of its choices.", instead(item, choices))
+            message = (
+                f"{name} is {format_value(item)}"
+                if item is converted
+                else f"{name} has {format_value(item)} in it"
+            )
+            raise Complaint(f"{message}, which is not one of its choices.", suggest_instead(item, choices))
     return converted
 
 
 def _places(settings: Settings) -> Iterator[Complaint]:
     for name in ("rekindle_root", "rekindle_tmpdir"):
-        if mistake := flaw(name, settings.values.get(name, "~")):
+        if mistake := find_path_flaw(name, settings.values.get(name, "~")):
             yield mistake
     if settings.values.get("rekindle_results") == "":
         message = "rekindle_results is not set, and no callback is there to name a folder for this run."
@@ -158,9 +162,9 @@ def _times(settings: Settings) -> Iterator[Complaint]:
         value = settings.values.get(f"{PREFIX}{name}", "")
         try:
             if name == "max_age":
-                lease.oldest(value, now)
+                lease.find_oldest(value, now)
             else:
-                lease.deadline(**{"lease_ends": "", "budget": "", name: value}, started=now)
+                lease.find_deadline(**{"lease_ends": "", "budget": "", name: value}, started=now)
         except RecordError as error:
             yield Complaint(error.message.replace(name, settings.called(f"{PREFIX}{name}"), 1), error.fix)
 
@@ -170,16 +174,16 @@ def _pins(settings: Settings) -> Iterator[Complaint]:
     for framework, version in (settings.values.get(name) or {}).items():
         if framework not in FRAMEWORKS:
             message = f"{name} pins {framework!r}, and there is no such framework."
-            yield Complaint(message, instead(framework, FRAMEWORKS))
+            yield Complaint(message, suggest_instead(framework, FRAMEWORKS))
         elif not isinstance(version, str):
-            message = f"{name} pins {framework} to {shown(version)}, which is not a text."
+            message = f"{name} pins {framework} to {format_value(version)}, which is not a text."
             yield Complaint(message, "write the version in quotes, such as '2.11.0'.")
         elif not (framework == "torch" and settings.values.get("rekindle_system_site")):
-            known = dict.fromkeys(build.version for build in builds(framework))
-            variants = {f"{build.version}+{build.variant}" for build in builds(framework)}
+            known = dict.fromkeys(build.version for build in list_builds(framework))
+            variants = {f"{build.version}+{build.variant}" for build in list_builds(framework)}
             if version not in variants.union(known):
                 message = f"{name} pins {framework} to {version}, and there is no such build."
-                yield Complaint(message, instead(version, known))
+                yield Complaint(message, suggest_instead(version, known))
 
 
 def _folder(settings: Settings, name: str) -> tuple[str, Path] | None:
@@ -191,10 +195,10 @@ def _folder(settings: Settings, name: str) -> tuple[str, Path] | None:
     value = settings.values.get(name, "")
     if not value or _unfit(value):
         return None
-    folder = here(value)
+    folder = resolve_path(value)
     if not is_folder(folder):
-        siblings = (name for name in content(folder.parent) if is_folder(folder.parent / name))
-        meant = near(folder.name, siblings)
+        siblings = (name for name in list_folder(folder.parent) if is_folder(folder.parent / name))
+        meant = find_near(folder.name, siblings)
         fix = f"write {folder.with_name(meant)}." if meant else "name one that is."
         raise RecordError(f"{name} is {value!r}, and {folder} is not a folder here.", fix)
     return value, folder
@@ -212,7 +216,7 @@ def _capsule(settings: Settings) -> Iterator[Complaint]:
 def _wheelhouse(settings: Settings) -> Iterator[Complaint]:
     if named := _folder(settings, "rekindle_wheelhouse"):
         value, folder = named
-        if not any(re.fullmatch(r"[0-9a-f]{12}", name) for name in content(folder)):
+        if not any(re.fullmatch(r"[0-9a-f]{12}", name) for name in list_folder(folder)):
             message = f"rekindle_wheelhouse is {value!r}, which is not a wheelhouse."
             fill = f"rekindle bundle results/<run>/*/plan.json -o {shlex.quote(value)}"
             yield Complaint(message, f"fill it by {fill}.")
@@ -220,7 +224,7 @@ def _wheelhouse(settings: Settings) -> Iterator[Complaint]:
 
 def _python_archive(settings: Settings) -> Iterator[Complaint]:
     value = settings.values.get("rekindle_python_archive", "")
-    archive(value, "")
+    find_archive(value, "")
     source = value.partition("#")[0]
     if source and "://" not in source and not Path(source).expanduser().is_file():
         yield Complaint(f"rekindle_python_archive is {source!r}, which is not a file.", "name a file or URL.")
@@ -236,13 +240,13 @@ def _slurm(settings: Settings) -> Iterator[Complaint]:
         yield Complaint(message, "write it in quotes, such as '12:00:00'.")
         return
     try:
-        wanted = convert(value, Slurm)
+        wanted = convert_builtins(value, Slurm)
     except RecordError as error:
         fix = "write it as {partition: gpu, nodes: 2, gpus_per_node: 8, time: '02:00:00'}."
         yield Complaint(f"{name} cannot be asked of SLURM: {error.message}.", fix)
         return
     for option in wanted.extra:
-        if is_ours(option):
+        if is_own_option(option):
             message = f"{name} has {option} in extra, which each batch script sets itself."
             yield Complaint(message, "leave it out; settings that you may choose have their own keys there.")
     yield from _in_federation(settings, wanted)

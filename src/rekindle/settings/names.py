@@ -14,7 +14,7 @@ _NEARER = 0.6
 """Least ratio for names out of a few, and for settings without their prefix."""
 
 
-def misnamed(given: Iterable[str], known: Collection[str]) -> list[tuple[str, str]]:
+def find_misnamed(given: Iterable[str], known: Collection[str]) -> list[tuple[str, str]]:
     """Return each variable that looks like a setting and is not, with the similar setting or "".
 
     Args:
@@ -38,21 +38,21 @@ def _meant(plain: str, setting: str) -> bool:
     return 2 * (same - prefix) >= _NEARER * (len(plain) + len(setting) - 2 * prefix)
 
 
-def near(word: str, known: Iterable[str]) -> str:
+def find_near(word: str, known: Iterable[str]) -> str:
     """Return the one of ``known`` that is most similar to ``word``, or ""."""
     plain = {name.casefold(): name for name in known}
     matches = difflib.get_close_matches(word.casefold(), plain, n=1, cutoff=_NEARER)
     return plain[matches[0]] if matches else ""
 
 
-def instead(word: str, known: Iterable[str]) -> str:
+def suggest_instead(word: str, known: Iterable[str]) -> str:
     """Return the fix for a ``word`` that is not in ``known``: the similar one, or all of them."""
     names = list(known)
-    meant = near(word, names)
+    meant = find_near(word, names)
     return f"write {meant}." if meant else f"name one of {', '.join(names)}."
 
 
-def content(folder: Path) -> list[str]:
+def list_folder(folder: Path) -> list[str]:
     """Return the names in a folder; nothing if it cannot be read."""
     try:
         return [path.name for path in folder.iterdir()]

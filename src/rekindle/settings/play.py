@@ -16,25 +16,25 @@ from rekindle.actions.base import read_list
 from rekindle.capsule.wheelhouse import require_files
 from rekindle.host import folders
 from rekindle.records import Complaint, RecordError
-from rekindle.records.folders import host_in, plan_in
-from rekindle.records.text import few
+from rekindle.records.layout import host_in, plan_in
+from rekindle.records.text import list_few
 from rekindle.results.links import refuse_links
 
-from .mistakes import mistakes
-from .values import Unknown
+from .mistakes import find_mistakes
+from .values import UnknownValue
 
 _SPECS = "roles/settings/meta/argument_specs.yml"
 
 
 @functools.cache
-def specs(site: Path) -> dict[str, dict[str, Any]]:
+def read_specifications(site: Path) -> dict[str, dict[str, Any]]:
     """Return the settings that the role declares; ``site`` has roles/ and flare_jobs/."""
     declared = yaml.safe_load((site / _SPECS).read_text(encoding="utf-8"))["argument_specs"]
     options: dict[str, dict[str, Any]] = declared["main"]["options"]
     return options
 
 
-def of_host(
+def find_host_mistakes(
     variables: Mapping[str, Any], fill: Callable[[Any], Any], site: Path, stages: list[str]
 ) -> list[Complaint]:
     """Return the mistakes in the settings of one host.
@@ -45,12 +45,12 @@ def of_host(
         site: folder that has roles/ and flare_jobs/.
         stages: roles of the play.
     """
-    known = specs(site)
+    known = read_specifications(site)
     values = {name: _value(variables[name], fill) for name in known if name in variables}
-    return mistakes(variables, values, known, site / "flare_jobs", stages)
+    return find_mistakes(variables, values, known, site / "flare_jobs", stages)
 
 
-def of_play(play: Any, results: Path, site: Path) -> list[str]:
+def find_play_mistakes(play: Any, results: Path, site: Path) -> list[str]:
     """Return a line for each mistake in the settings of a play of Ansible's, with the hosts that have it.
 
     A results folder with links in it is one for all of them.
@@ -71,7 +71,7 @@ def of_play(play: Any, results: Path, site: Path) -> list[str]:
         try:
             variables = manager.get_vars(play=play, host=host)
             templar = Templar(loader=loader, variables=variables)
-            found = of_host(variables, templar.template, site, stages)
+            found = find_host_mistakes(variables, templar.template, site, stages)
             if not found and "environments" in stages and "plan" not in stages:
                 _check_wheelhouse(variables, templar.template, results / host.name)
         except AnsibleError as error:
@@ -80,10 +80,10 @@ def of_play(play: Any, results: Path, site: Path) -> list[str]:
             found = [error]
         for mistake in found:
             hosts_of.setdefault(" ".join(str(mistake).splitlines()), []).append(host.name)
-    return [f"{few(names, 3)}: {mistake}" for mistake, names in hosts_of.items()]
+    return [f"{list_few(names, 3)}: {mistake}" for mistake, names in hosts_of.items()]
 
 
-def leaving_out(given: Mapping[str, Any], site: Path) -> list[str]:
+def refuse_leaving_out(given: Mapping[str, Any], site: Path) -> list[str]:
     """Return a message for each of Ansible's options that would leave out tasks: 0 means that all is proven.
 
     No task has a tag, so only Ansible's own tags skip any; a stage's name as a tag would do nothing.
@@ -106,17 +106,17 @@ def leaving_out(given: Mapping[str, Any], site: Path) -> list[str]:
     ]
 
 
-def of_run(play: Any) -> tuple[str, list[str]]:
+def find_run(play: Any) -> tuple[str, list[str]]:
     """Return the results folder of a play and the command at its end, as its first host has them.
 
-    Either is empty where it is not set, or cannot be evaluated, which `of_play` reports.
+    Either is empty where it is not set, or cannot be evaluated, which `find_play_mistakes` reports.
     """
     manager = play.get_variable_manager()
     host = next(iter(manager._inventory.get_hosts(play.hosts)), None)
     known = manager.get_vars(play=play, host=host)
     fill = Templar(play.get_loader(), known).template
     values = {name: _value(known.get(f"rekindle_{name}"), fill) for name in ("results", "on_end")}
-    values = {name: value for name, value in values.items() if not isinstance(value, Unknown)}
+    values = {name: value for name, value in values.items() if not isinstance(value, UnknownValue)}
     command = values.get("on_end") or []
     return values.get("results") or "", [
         str(word) for word in DEFAULT_TYPE_VALIDATORS["list"](read_list(command))
@@ -142,7 +142,7 @@ def _value(given: Any, fill: Callable[[Any], Any]) -> Any:
     try:
         return json.loads(json.dumps(fill(given), default=str))
     except (AnsibleError, TypeError, ValueError) as error:
-        return Unknown(_line(error))
+        return UnknownValue(_line(error))
 
 
 def _line(error: Exception) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 
-class Unknown(str):
+class UnknownValue(str):
     """The reason why a setting's template cannot be evaluated."""
 
     __slots__ = ()
@@ -33,7 +33,7 @@ class Settings:
         return [job for name in self.lists for job in self.values.get(name) or ()]
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return ``value`` as its author wrote it."""
     if isinstance(value, (list, dict)):
         text = f"the {'list' if isinstance(value, list) else 'mapping'} {value}"

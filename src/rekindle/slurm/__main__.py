@@ -7,12 +7,12 @@ import sys
 import threading
 from pathlib import Path
 
-from rekindle.driver.autopsy import autopsy
-from rekindle.driver.processes import members
+from rekindle.driver.autopsy import write_autopsy
+from rekindle.driver.processes import find_members
 from rekindle.host import slurm
-from rekindle.records.folders import spec_in
+from rekindle.records.layout import spec_in
 
-from .nodes import watch
+from .nodes import watch_node
 
 
 def main() -> None:
@@ -22,9 +22,11 @@ def main() -> None:
     if verb == "watch":
         stopped = threading.Event()
         signal.signal(signal.SIGTERM, lambda number, frame: stopped.set())
-        watch(run_dir, spec_in(run_dir), stopped)
+        watch_node(run_dir, spec_in(run_dir), stopped)
     else:
-        autopsy(run_dir, spec_in(run_dir).tmpdir, lambda: members(run_dir), slurm.node(os.environ))
+        write_autopsy(
+            run_dir, spec_in(run_dir).tmpdir, lambda: find_members(run_dir), slurm.name_node(os.environ)
+        )
 
 
 if __name__ == "__main__":

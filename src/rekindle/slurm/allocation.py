@@ -11,16 +11,16 @@ from msgspec.structs import replace
 
 from rekindle.driver.places import PlaceError
 from rekindle.host import folders, slurm
-from rekindle.host.slurm import node
-from rekindle.records import RunSpec, Site, write
-from rekindle.trainer.slurm import nodes_by_rank
+from rekindle.host.slurm import name_node
+from rekindle.records import RunSpec, Site, write_record
+from rekindle.trainer.slurm import order_nodes
 
 ASKING_S = 60
 """How long SLURM may take to answer."""
 _GPUS = ("nvidia-smi", "--query-gpu=uuid,name", "--format=csv,noheader")
 
 
-def allocated(run_dir: Path, spec: RunSpec, count: int) -> RunSpec:
+def take_allocation(run_dir: Path, spec: RunSpec, count: int) -> RunSpec:
     """Return the spec of a run with the nodes, ``count`` of them, and GPUs of the allocation of this process.
 
     The first node is this one, where the driver runs; ``spec`` has the GPUs of the node that preflight saw.
@@ -29,7 +29,7 @@ def allocated(run_dir: Path, spec: RunSpec, count: int) -> RunSpec:
         PlaceError: SLURM does not answer, or gave less than was asked for.
     """
     try:
-        nodes = nodes_by_rank(os.environ)
+        nodes = order_nodes(os.environ)
     except (OSError, subprocess.SubprocessError) as error:
         raise PlaceError(f"scontrol does not report what the run was given: {error}") from error
     if len(nodes) != count:
@@ -37,7 +37,7 @@ def allocated(run_dir: Path, spec: RunSpec, count: int) -> RunSpec:
     given = replace(spec, nodes=nodes if len(nodes) > 1 else ())
     if any(site.gpus for site in spec.own_sites):
         given = _with_gpus(given, nodes)
-    write(run_dir / folders.SPEC, given)
+    write_record(run_dir / folders.SPEC, given)
     return given
 
 
@@ -74,7 +74,7 @@ def _with_gpus(spec: RunSpec, nodes: tuple[str, ...]) -> RunSpec:
 
 def _gpus(name: str) -> dict[str, str]:
     srun = ("srun", "--overlap", "--nodes=1", "--ntasks=1", f"--nodelist={name}")
-    command = _GPUS if name == node(os.environ) else (*srun, *_GPUS)
+    command = _GPUS if name == name_node(os.environ) else (*srun, *_GPUS)
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=ASKING_S
@@ -98,7 +98,7 @@ def end_steps(name: str) -> None:
             if running == []:
                 return
             if running and not cancelled:
-                cancelled = slurm.output("scancel", *how, *running, limit_s=_END_LIMIT_S) is not None
+                cancelled = slurm.read_output("scancel", *how, *running, limit_s=_END_LIMIT_S) is not None
             time.sleep(_LOOK_S)
 
 
@@ -108,6 +108,6 @@ def _running(name: str) -> list[str] | None:
         return []
     job = os.environ.get("SLURM_JOB_ID", "")
     words = ("squeue", "--steps", "--noheader", f"--jobs={job}", "--format=%i %j")
-    answer = slurm.output(*words, limit_s=_END_LIMIT_S)
+    answer = slurm.read_output(*words, limit_s=_END_LIMIT_S)
     lines = [line.strip().partition(" ") for line in (answer or "").splitlines()]
     return None if answer is None else [step for step, _, called in lines if called.startswith(name)]

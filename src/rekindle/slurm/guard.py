@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from rekindle.driver.container import Container
-from rekindle.driver.processes import end_until_none, started_with
-from rekindle.records.folders import spec_in
-from rekindle.trainer.slurm import step_name
+from rekindle.driver.container import RunContainer
+from rekindle.driver.processes import end_until_none, find_started_with
+from rekindle.records.layout import spec_in
+from rekindle.trainer.slurm import name_steps
 
 from .allocation import end_steps
 
@@ -27,7 +27,7 @@ _ENDED = b"ended"
 
 
 @contextmanager
-def guarded(run_dir: Path) -> Iterator[None]:
+def guard_run(run_dir: Path) -> Iterator[None]:
     """Keep a guard beside this process until this is left without an error."""
     reads, writes = os.pipe()
     with suppress(OSError):  # the run is worth more than its guard
@@ -55,10 +55,10 @@ def _end(run_dir: Path) -> None:
     spec = spec_in(run_dir)
     mark = (str(run_dir), os.environ.get(_JOB))
     print("The driver was killed: its guard ends what it left.", flush=True)
-    end_until_none(lambda: started_with(lambda own: (own.get(_RUN), own.get(_JOB)) == mark))
+    end_until_none(lambda: find_started_with(lambda own: (own.get(_RUN), own.get(_JOB)) == mark))
     if spec.engine:
-        Container(run_dir, spec).end()
-    end_steps(step_name(spec.nonce))
+        RunContainer(run_dir, spec).end()
+    end_steps(name_steps(spec.nonce))
 
 
 if __name__ == "__main__":

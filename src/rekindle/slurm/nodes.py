@@ -21,14 +21,14 @@ import msgspec
 import psutil
 
 from rekindle.driver.places import Nodes, PlaceError
-from rekindle.driver.processes import descendants, end_all, members
+from rekindle.driver.processes import end_all, find_descendants, find_members
 from rekindle.driver.sampler import Sampler
-from rekindle.driver.snapshot import Process, Snapshot, seen
+from rekindle.driver.snapshot import Process, Snapshot, list_living
 from rekindle.host import files, folders
-from rekindle.host.slurm import node
-from rekindle.records import RecordError, RunSpec, decodable, decode
+from rekindle.host.slurm import name_node
+from rekindle.records import RecordError, RunSpec, allow_decoding, decode_json
 from rekindle.records.events import GpuSample
-from rekindle.trainer.slurm import step, step_name
+from rekindle.trainer.slurm import make_step, name_steps
 
 from .allocation import end_steps
 
@@ -37,7 +37,7 @@ _LOG = "samplers.log"
 _AUTOPSY_S = 60.0
 
 
-@decodable
+@allow_decoding
 class _Look(msgspec.Struct):
     """What one of the other nodes reports of one moment."""
 
@@ -46,16 +46,16 @@ class _Look(msgspec.Struct):
     gpus: dict[str, GpuSample]
 
 
-def watch(run_dir: Path, spec: RunSpec, stopped: threading.Event) -> None:
+def watch_node(run_dir: Path, spec: RunSpec, stopped: threading.Event) -> None:
     """Take samples on this node, one of the others, until ``stopped``; then end what is left of the run here.
 
     Each sample also goes to the driver, as a line on standard output.
     """
-    here = node(os.environ)
-    sampler = Sampler(run_dir / folders.samples(here), spec.gpus_on(here), spec.nonce or None)
+    here = name_node(os.environ)
+    sampler = Sampler(run_dir / folders.name_samples(here), spec.gpus_on(here), spec.nonce or None)
     try:
         while not stopped.is_set():
-            now = Snapshot(time.monotonic(), seen(lambda: members(run_dir)))
+            now = Snapshot(time.monotonic(), list_living(lambda: find_members(run_dir)))
             look = _Look(here, now.processes, sampler.sample(now))
             sys.stdout.buffer.write(msgspec.json.encode(look) + b"\n")
             sys.stdout.buffer.flush()
@@ -63,7 +63,7 @@ def watch(run_dir: Path, spec: RunSpec, stopped: threading.Event) -> None:
     except BrokenPipeError:  # nobody listens any more
         pass
     finally:
-        end_all(members(run_dir))
+        end_all(find_members(run_dir))
 
 
 class AllocatedNodes(Nodes):
@@ -72,7 +72,7 @@ class AllocatedNodes(Nodes):
     def __init__(self, run_dir: Path, spec: RunSpec) -> None:
         """Take a run that has no process yet."""
         self._run_dir, self._spec = run_dir, spec
-        self._steps = step_name(spec.nonce)
+        self._steps = name_steps(spec.nonce)
         self._newest: dict[str, _Look] = {}
         self._srun: psutil.Popen | None = None
         self._reader: threading.Thread | None = None
@@ -91,7 +91,7 @@ class AllocatedNodes(Nodes):
         """Return the command that runs a verb of the driver on each other node, as a step of that name."""
         others = self._spec.nodes[1:]
         return [
-            *step(f"{self._steps}-{name}", len(others), f"--nodelist={','.join(others)}"),
+            *make_step(f"{self._steps}-{name}", len(others), f"--nodelist={','.join(others)}"),
             *(sys.executable, "-m", "rekindle.slurm", verb, str(self._run_dir)),
         ]
 
@@ -108,7 +108,7 @@ class AllocatedNodes(Nodes):
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are the supervisor's
         for line in stream:
             with suppress(RecordError):
-                look = decode(line, _Look)
+                look = decode_json(line, _Look)
                 self._newest[look.node] = look
 
     def check(self) -> None:
@@ -122,14 +122,14 @@ class AllocatedNodes(Nodes):
         if self._reader is None or self._reader.is_alive():
             return
         if missing := [name for name in self._spec.nodes[1:] if name not in self._newest]:
-            lines = files.end(self._run_dir / _LOG, 1 << 16).decode("utf-8", "replace").splitlines()
+            lines = files.read_end(self._run_dir / _LOG, 1 << 16).decode("utf-8", "replace").splitlines()
             errors = [line for line in lines if "error" in line.lower()]
             why = next(reversed(errors or lines), "srun gave no reason")
             raise PlaceError(f"No sampler started on {', '.join(missing)}: {why[:200]}")
 
     def processes(self) -> list[psutil.Process]:
         """Return the run's processes on this node."""
-        found = (*descendants(), *members(self._run_dir))
+        found = (*find_descendants(), *find_members(self._run_dir))
         return list({process.pid: process for process in found}.values())
 
     def samplers(self) -> list[psutil.Process]:
@@ -148,4 +148,4 @@ class AllocatedNodes(Nodes):
     def end(self) -> None:
         """End all steps of the run, and what is left on this node; samplers do so on the others."""
         end_steps(self._steps)
-        end_all(members(self._run_dir))
+        end_all(find_members(self._run_dir))

@@ -8,12 +8,12 @@ from typing import BinaryIO, cast
 
 from rekindle.driver.places import Nodes, Place, PlaceError
 from rekindle.host import batch, slurm
-from rekindle.records import RunSpec, Slurm, to_builtins
+from rekindle.records import RunSpec, Slurm, dump_builtins
 from rekindle.trainer.slurm import NODES
 
-from .allocation import ASKING_S, allocated
+from .allocation import ASKING_S, take_allocation
 from .clock import SuspendedClock
-from .guard import guarded
+from .guard import guard_run
 from .nodes import AllocatedNodes
 
 _LEAST_S = 60
@@ -36,35 +36,35 @@ class Allocation(Place):
 
     def start(self, command: list[str], lock: BinaryIO, environ: Mapping[str, str]) -> None:
         """Queue the driver; it becomes the batch script on the first node."""
-        asked = [f"--nodes={self.asked.nodes}", *batch.options(to_builtins(self.asked))]
+        asked = [f"--nodes={self.asked.nodes}", *batch.make_options(dump_builtins(self.asked))]
         try:
-            batch.submit(self.run_dir, [sys.executable, "-m", *command], asked, environ)
+            batch.submit_job(self.run_dir, [sys.executable, "-m", *command], asked, environ)
         except batch.SlurmError as error:
             raise PlaceError(str(error)) from None
 
     def is_held(self) -> bool:
         """Whether the run's job is in the queue or on its nodes; also if SLURM does not answer."""
-        return slurm.queued(self.run_dir) or super().is_held()
+        return slurm.is_queued(self.run_dir) or super().is_held()
 
     def cancel(self) -> None:
         """Take the run's job out of the queue, or off its nodes."""
-        slurm.cancel(self.run_dir)
+        slurm.cancel_job(self.run_dir)
         super().cancel()
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
         """Keep a guard beside the driver, which SLURM may kill."""
-        with super().guarded(), guarded(self.run_dir):
+        with super().guarded(), guard_run(self.run_dir):
             yield
 
     def waited_s(self) -> float | None:
         """Return how long the job was in the queue."""
-        return slurm.waited_s(self.run_dir)
+        return slurm.measure_wait(self.run_dir)
 
     def allocate(self) -> None:
         """Have the spec name the nodes and GPUs of the allocation that this process is in."""
         super().allocate()
-        self.spec = allocated(self.run_dir, self.spec, self.asked.nodes)
+        self.spec = take_allocation(self.run_dir, self.spec, self.asked.nodes)
 
     @property
     def patience_s(self) -> float:

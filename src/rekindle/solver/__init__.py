@@ -4,6 +4,6 @@
 A pure function of the host record and of the catalogue beside it.
 """
 
-from .plan import solve
+from .plan import solve_plan
 
-__all__ = ["solve"]
+__all__ = ["solve_plan"]

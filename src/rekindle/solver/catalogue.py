@@ -10,9 +10,9 @@ from importlib.resources import files
 import msgspec
 
 from rekindle import locks
-from rekindle.gpus.models import version_key
-from rekindle.records import Record, decodable, decode
-from rekindle.records.plan import FRAMEWORKS, Framework, plain
+from rekindle.gpus.models import parse_version
+from rekindle.records import Record, allow_decoding, decode_json
+from rekindle.records.plan import FRAMEWORKS, Framework, name_plain
 
 OF_ONE_TORCH = ("torch", "torchvision")
 """torch, and packages that are compiled for one torch."""
@@ -71,12 +71,12 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
     @property
     def emits(self) -> str | None:
         """The newest PTX that its compiler (XLA) writes: the one of its own kernels."""
-        return max((kernels.ptx for kernels in self.kernels if kernels.ptx), key=version_key, default=None)
+        return max((kernels.ptx for kernels in self.kernels if kernels.ptx), key=parse_version, default=None)
 
     @property
     def name(self) -> str:
         """The framework's usual name, with its extension."""
-        framework, plus, extension = plain(self.framework).partition("+")
+        framework, plus, extension = name_plain(self.framework).partition("+")
         return f"{_NAMES[framework]}{plus}{extension}"
 
     @property
@@ -91,16 +91,16 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
         The version of a host's own build, and NVFlare's usual release, are not part of it.
         """
         version = [] if self.variant == "system" else [self.version]
-        nvflare = [] if self.nvflare == rules().nvflare.version else [f"nvflare{self.nvflare}"]
+        nvflare = [] if self.nvflare == load_rules().nvflare.version else [f"nvflare{self.nvflare}"]
         parts = [self.framework, *version, self.variant, *nvflare]
         return "-".join(parts) + f"-py{python.replace('.', '')}.txt"
 
     def is_locked(self, python: str) -> bool:
         """Whether there is a lock of it for ``python``, on which packages of jobs can be resolved."""
-        return plain(self.lock(python)) in locks.names()
+        return name_plain(self.lock(python)) in locks.list_locks()
 
 
-def beside_own_torch(build: CatalogueBuild) -> CatalogueBuild:
+def adapt_to_own_torch(build: CatalogueBuild) -> CatalogueBuild:
     """Return ``build`` as locked for a host with its own torch, which replaces some requirements."""
     rest = tuple(requirement for requirement in build.requirements if _named(requirement) not in build.lent)
     return msgspec.structs.replace(build, variant="system", requirements=rest)
@@ -114,14 +114,14 @@ class _OnTorch(Record, kw_only=True, frozen=True):
     """If they differ from the others'."""
 
 
-@decodable
+@allow_decoding
 class _Builds(Record, kw_only=True, frozen=True):
     framework: Framework
     sources: dict[str, str]
     builds: tuple[CatalogueBuild, ...]
 
 
-@decodable
+@allow_decoding
 class _OnTorchBuilds(Record, kw_only=True, frozen=True):
     framework: Framework
     sources: dict[str, str]
@@ -144,7 +144,7 @@ class _Extension(Record, kw_only=True, frozen=True):
     because: str
 
 
-@decodable
+@allow_decoding
 class _Extensions(Record, kw_only=True, frozen=True):
     sources: dict[str, str]
     extensions: dict[str, _Extension]
@@ -172,7 +172,7 @@ class _Table(Record, kw_only=True, frozen=True):
     by: dict[str, str]
 
 
-@decodable
+@allow_decoding
 class Rules(Record, kw_only=True, frozen=True):
     """Rules for every build."""
 
@@ -186,34 +186,34 @@ class Rules(Record, kw_only=True, frozen=True):
     """Compute capability → its first PTX; every compiler here supports all older ones."""
 
 
-def python_minor(version: str) -> str:
+def cut_python_minor(version: str) -> str:
     """Return ``3.12`` of ``3.12.3``."""
     return ".".join(version.split(".")[:2])
 
 
 @functools.cache
-def rules() -> Rules:
+def load_rules() -> Rules:
     """Return the rules."""
-    return decode(_data("rules"), Rules)
+    return decode_json(_data("rules"), Rules)
 
 
 @functools.cache
-def builds(framework: Framework, nvflare: str | None = None) -> tuple[CatalogueBuild, ...]:
+def list_builds(framework: Framework, nvflare: str | None = None) -> tuple[CatalogueBuild, ...]:
     """Return the builds of ``framework``, newest first.
 
     Args:
         framework: with its extension, and the number of what jobs require beside its lock.
         nvflare: release in its lock; None for the usual one.
     """
-    release = nvflare or rules().nvflare.version
-    base, plus, extension = plain(framework).partition("+")
+    release = nvflare or load_rules().nvflare.version
+    base, plus, extension = name_plain(framework).partition("+")
     catalogued = _extended(base, extension, release) if plus else _builds(base)
     return tuple(msgspec.structs.replace(build, framework=framework, nvflare=release) for build in catalogued)
 
 
 def _builds(framework: str) -> tuple[CatalogueBuild, ...]:
     if framework in {"lightning", "transformers"}:
-        data = decode(_data(framework), _OnTorchBuilds)
+        data = decode_json(_data(framework), _OnTorchBuilds)
         pairs = itertools.product(data.builds, _builds("torch"))
         catalogued = [
             _on_torch(data, pair, build)
@@ -221,14 +221,14 @@ def _builds(framework: str) -> tuple[CatalogueBuild, ...]:
             if (pair.torch, pair.variant) == (build.version, build.variant)
         ]
     else:
-        catalogued = list(decode(_data(framework), _Builds).builds)
+        catalogued = list(decode_json(_data(framework), _Builds).builds)
     catalogued.sort(
-        key=lambda build: (version_key(build.torch or build.version), build.variant), reverse=True
+        key=lambda build: (parse_version(build.torch or build.version), build.variant), reverse=True
     )
     return tuple(catalogued)
 
 
-def environments() -> list[Framework]:
+def list_environments() -> list[Framework]:
     """Return every name that an environment can have."""
     extended = (
         f"{framework}+{name}"
@@ -258,7 +258,7 @@ def _extended(framework: str, name: str, nvflare: str) -> Iterator[CatalogueBuil
 
 @functools.cache
 def _extensions() -> dict[str, _Extension]:
-    return decode(_data("extensions"), _Extensions).extensions
+    return decode_json(_data("extensions"), _Extensions).extensions
 
 
 def _on_torch(data: _OnTorchBuilds, pair: _OnTorch, build: CatalogueBuild) -> CatalogueBuild:

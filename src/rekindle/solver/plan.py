@@ -5,18 +5,18 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from rekindle.gpus.usable import hidden, in_mig_mode, is_mig, none_usable, usable_gpus
+from rekindle.gpus.visibility import explain_hidden, explain_none_usable, find_usable_gpus, is_mig, refuse_mig
 from rekindle.records import HostRecord, PlannedEnvironment, PlanRecord
 from rekindle.records.plan import Framework
 
 from . import axes
-from .catalogue import rules
-from .choose import Request, choose, entry
-from .refusal import refusal
-from .system import choose_system, on_torch
+from .catalogue import load_rules
+from .choice import Request, choose_build, make_entry
+from .refusal import make_refusal
+from .system import choose_system, find_torch_build
 
 
-def solve(  # noqa: PLR0913 - each is a part of the question
+def solve_plan(  # noqa: PLR0913 - each is a part of the question
     host: HostRecord,
     frameworks: Sequence[Framework],
     *,
@@ -42,12 +42,12 @@ def solve(  # noqa: PLR0913 - each is a part of the question
         made: UTC time of the decision.
         host_sha256: digest of the host record's file.
     """
-    release = nvflare or rules().nvflare.version
+    release = nvflare or load_rules().nvflare.version
     environments = []
     for framework in frameworks:
         pin = pins.get(framework, pins.get(framework.partition("+")[0]))  # it holds for extensions too
         request = Request(framework, host, gpus_required, release, pin)
-        newest = on_torch(request) if system_site else None
+        newest = find_torch_build(request) if system_site else None
         planned = choose_system(request, newest) if newest else _catalogued(request)
         warnings = (*_unusable(host), *planned.warnings) if planned.build else planned.warnings
         environments.append(replace(planned, warnings=warnings))
@@ -62,24 +62,24 @@ def solve(  # noqa: PLR0913 - each is a part of the question
 
 
 def _catalogued(request: Request) -> PlannedEnvironment:
-    decision = choose(request)
+    decision = choose_build(request)
     build, framework, reasons = decision.build, request.framework, decision.reasons
-    interpreter = axes.python_for(build, request.host) if build else None
+    interpreter = axes.choose_build_python(build, request.host) if build else None
     if build is None or interpreter is None:
-        why = refusal(request, decision)
+        why = make_refusal(request, decision)
         return PlannedEnvironment(framework=framework, build=None, reasons=reasons, refusal=why)
-    warnings = axes.of_a_venv(interpreter)
-    if build.cuda and not usable_gpus(request.host):
+    warnings = axes.warn_of_venv(interpreter)
+    if build.cuda and not find_usable_gpus(request.host):
         warnings = (
             f"{build.title} brings CUDA's libraries, gigabytes that this host has no use for",
             *warnings,
         )
-    if compiled := axes.ptx_only(build, request.host):
+    if compiled := axes.find_ptx_only(build, request.host):
         message = f"{build.title} has only PTX for {', '.join(compiled)}: its first run compiles for minutes"
         warnings = (message, *warnings)
     return PlannedEnvironment(
         framework=framework,
-        build=entry(build, interpreter),
+        build=make_entry(build, interpreter),
         reasons=reasons,
         warnings=warnings,
         first_compile=bool(compiled),
@@ -87,15 +87,15 @@ def _catalogued(request: Request) -> PlannedEnvironment:
 
 
 def _unusable(host: HostRecord) -> tuple[str, ...]:
-    why = none_usable(host)
+    why = explain_none_usable(host)
     if why:
         return (f"This is planned for the CPU. {why}",)
     left_out = [
         f"GPU {gpu.index} is not planned for: {gpu.message or gpu.state}"
         if gpu.state != "ok"
-        else f"Not planned for: {in_mig_mode(gpu)}"
+        else f"Not planned for: {refuse_mig(gpu)}"
         for gpu in host.gpus
         if gpu.state != "ok" or is_mig(gpu)
     ]
-    hiding = hidden(host)
+    hiding = explain_hidden(host)
     return (*left_out, *([str(hiding)] if hiding else []))

@@ -7,20 +7,20 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from rekindle.gpus.models import newest_python, version_key
-from rekindle.gpus.usable import none_usable, usable_gpus
+from rekindle.gpus.models import choose_python, parse_version
+from rekindle.gpus.visibility import explain_none_usable, find_usable_gpus
 from rekindle.records import Complaint, HostRecord, PlannedEnvironment, Python, Reason
 
 from . import axes
-from .catalogue import CatalogueBuild, beside_own_torch, builds, python_minor, rules
-from .choose import Request, entry
+from .catalogue import CatalogueBuild, adapt_to_own_torch, cut_python_minor, list_builds, load_rules
+from .choice import Request, make_entry
 
 _CUDA = re.compile(r"\+cu(\d+)(\d)$")
 
 
-def on_torch(request: Request) -> CatalogueBuild | None:
+def find_torch_build(request: Request) -> CatalogueBuild | None:
     """Return the newest build of the framework, if it is on torch and built for this host."""
-    catalogued = builds(request.framework, request.nvflare)
+    catalogued = list_builds(request.framework, request.nvflare)
     newest = next((build for build in catalogued if build.architecture == request.host.os.architecture), None)
     return newest if newest and newest.lent else None
 
@@ -30,20 +30,20 @@ def choose_system(request: Request, newest: CatalogueBuild) -> PlannedEnvironmen
 
     Args:
         request: the framework and the host.
-        newest: its build by `on_torch`.
+        newest: its build by `find_torch_build`.
     """
     host = request.host
-    with_gpus = bool(usable_gpus(host))
+    with_gpus = bool(find_usable_gpus(host))
     if request.gpus_required and not with_gpus:
         none = Complaint("this host shows no GPU, and one is required", "use a host with GPUs")
-        why = none_usable(host) or none
+        why = explain_none_usable(host) or none
         return _refused(request, _fails("gpu", why.message.rstrip(".")), (), why.fix.rstrip("."))
     lender = _lender(request, newest)
     if isinstance(lender, Reason):
         return _refused(request, lender)
     torch_build, warnings = _identify(str(lender.torch), host)
-    warnings += axes.of_a_venv(lender)
-    catalogued, minor = builds(request.framework, request.nvflare), python_minor(lender.version)
+    warnings += axes.warn_of_venv(lender)
+    catalogued, minor = list_builds(request.framework, request.nvflare), cut_python_minor(lender.version)
     same = (build for build in catalogued if build.architecture == newest.architecture)
     newest = next((build for build in same if minor in build.pythons), newest)
     lends = " and ".join(f"{name} {getattr(lender, name)}" for name in newest.lent)
@@ -54,13 +54,16 @@ def choose_system(request: Request, newest: CatalogueBuild) -> PlannedEnvironmen
         return _refused(request, _fails("system_site", message), reasons)
     if with_gpus:
         known: tuple[axes.Axis, ...] = ("gpu",) if torch_build.arch_list else ()
-        reasons += axes.evaluate(torch_build, host, (*known, "driver", "glibc"))
+        reasons += axes.evaluate_build(torch_build, host, (*known, "driver", "glibc"))
     failed = next((reason for reason in reasons if not reason.holds), None)
     if failed:
         return _refused(request, failed, [reason for reason in reasons if reason is not failed])
     version = newest.version if newest.torch else str(lender.torch)
     build = replace(
-        entry(beside_own_torch(newest), lender), version=version, cuda=torch_build.cuda, system_site=True
+        make_entry(adapt_to_own_torch(newest), lender),
+        version=version,
+        cuda=torch_build.cuda,
+        system_site=True,
     )
     return PlannedEnvironment(
         framework=request.framework, build=build, reasons=tuple(reasons), warnings=warnings
@@ -73,16 +76,16 @@ def _lender(request: Request, newest: CatalogueBuild) -> Python | Reason:
     if newest.torch and pin not in {None, newest.version}:
         message = f"{name} is pinned to {pin}, and is {newest.version} beside the host's own torch"
         return _fails("pin", message)
-    rest = beside_own_torch(newest)
-    minors = [minor for minor in rules().locks.pythons if rest.is_locked(minor)]
+    rest = adapt_to_own_torch(newest)
+    minors = [minor for minor in load_rules().locks.pythons if rest.is_locked(minor)]
     needs: dict[str, Callable[[Python], bool]] = {}
     locked = f"torch in a Python from {minors[0]} to {minors[-1]}"
-    needs[locked] = lambda python: python_minor(python.version) in minors
+    needs[locked] = lambda python: cut_python_minor(python.version) in minors
     if newest.torch:
-        base = builds(newest.framework.partition("+")[0])
-        oldest = min((str(build.torch) for build in base), key=version_key)
+        base = list_builds(newest.framework.partition("+")[0])
+        oldest = min((str(build.torch) for build in base), key=parse_version)
         new_enough = f"torch {oldest} or newer, with which {name} is locked"
-        needs[new_enough] = lambda python: version_key(str(python.torch)) >= version_key(oldest)
+        needs[new_enough] = lambda python: parse_version(str(python.torch)) >= parse_version(oldest)
     elif pin:
         needs[f"torch {pin}"] = lambda python: pin in {python.torch, str(python.torch).partition("+")[0]}
     if "torchvision" in newest.lent:
@@ -97,13 +100,13 @@ def _lender(request: Request, newest: CatalogueBuild) -> Python | Reason:
                 f"no interpreter of this host has {need}; found: {', '.join(found) or 'no torch at all'}"
             )
             return _fails("system_site", message)
-    return newest_python(lenders) or lenders[0]
+    return choose_python(lenders) or lenders[0]
 
 
 def _identify(version: str, host: HostRecord) -> tuple[CatalogueBuild, tuple[str, ...]]:
     """Return what is known of the build ``version``, and a warning if its kernels are not known."""
     base, _, local = version.partition("+")
-    for build in builds("torch"):
+    for build in list_builds("torch"):
         same = build.version == base and build.architecture == host.os.architecture
         if same and local in {"", build.variant}:
             return build, ()
@@ -115,7 +118,7 @@ def _identify(version: str, host: HostRecord) -> tuple[CatalogueBuild, tuple[str
         architecture=host.os.architecture,
         requirements=(),
         pythons=(),
-        glibc=rules().locks.glibc,
+        glibc=load_rules().locks.glibc,
         cuda=f"{cuda[1]}.{cuda[2]}" if cuda else None,
     )
     unknown = f"The catalogue does not know torch {version}: its probe will show if every GPU has kernels"

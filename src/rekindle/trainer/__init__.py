@@ -7,8 +7,8 @@ framework version goes with it; ``ddp`` and ``weights`` are for those who have t
 
 # ruff: noqa: F401
 
-from .arrays import fingerprint
+from .arrays import fingerprint_weights
 from .evidence import Evidence
-from .guard import end_at_uncaught_exception
-from .ranks import GLOBAL_RANK, LOCAL_RANK, NODES, WORLD_SIZE, follow_rank_zero, turn
-from .sites import SITE, Sites, job_options
+from .guard import install_guard
+from .ranks import GLOBAL_RANK, LOCAL_RANK, NODES, WORLD_SIZE, follow_rank_zero, take_turn
+from .sites import SITE, Sites, make_parser

@@ -16,32 +16,32 @@ BUFFER = re.compile(r"(?:running_(?:mean|var)|num_batches_tracked|moving_(?:mean
 """Names of what a forward pass alone changes."""
 
 
-def leaves(tree: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+def walk_leaves(tree: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     """Yield every array, tensor, number and text of bytes in ``tree``, by its path there."""
     import numpy as np  # noqa: PLC0415 - the server of a job that exchanges none may have none
 
     if isinstance(tree, Mapping):
         for key, value in tree.items():
-            yield from leaves(value, f"{name}/{key}")
+            yield from walk_leaves(value, f"{name}/{key}")
     elif isinstance(tree, (list, tuple)):
         for number, value in enumerate(tree):
-            yield from leaves(value, f"{name}/{number}")
+            yield from walk_leaves(value, f"{name}/{number}")
     elif isinstance(tree, (bytes, bytearray)):
         yield name, bytes(tree)
     elif "complex" in str(getattr(tree, "dtype", "")):
-        yield from leaves((tree.real, tree.imag), name)
+        yield from walk_leaves((tree.real, tree.imag), name)
     elif hasattr(tree, "detach") or (isinstance(tree, (np.ndarray, np.generic)) and tree.dtype.kind in "fiu"):
         yield name, tree
     elif isinstance(tree, (int, float)) and not isinstance(tree, bool):
         yield name, np.asarray(float(tree))
 
 
-def floating(tree: Any) -> dict[str, Any]:
+def select_floating(tree: Any) -> dict[str, Any]:
     """Return the arrays and tensors of floating-point numbers in ``tree``, by their paths.
 
     Other numbers count batches, or are the state of a random generator, and are not averaged.
     """
-    return {name: leaf for name, leaf in leaves(tree) if _is_floating(leaf)}
+    return {name: leaf for name, leaf in walk_leaves(tree) if _is_floating(leaf)}
 
 
 def _is_floating(leaf: Any) -> bool:
@@ -49,23 +49,23 @@ def _is_floating(leaf: Any) -> bool:
     return not isinstance(leaf, bytes) and "float" in str(getattr(leaf, "dtype", "float"))
 
 
-def array(leaf: Any) -> Any:
+def convert_array(leaf: Any) -> Any:
     """Return a leaf that is not bytes as NumPy's array."""
     return leaf.detach().cpu().float().numpy() if hasattr(leaf, "detach") else leaf
 
 
-def model(tree: Any) -> dict[str, Any]:
-    """Return a ModelEvent's figures of a model's weights: of its `floating` numbers, as float32.
+def sketch_model(tree: Any) -> dict[str, Any]:
+    """Return a ModelEvent's figures of a model's weights: of its `select_floating` numbers, as float32.
 
     The digest leaves out what a forward pass alone changes: it is the same until something was trained.
     """
     import numpy as np  # noqa: PLC0415 - as above
 
     values, squares, digests = 0, 0.0, []
-    for name, leaf in floating(tree).items():
+    for name, leaf in select_floating(tree).items():
         if not math.prod(leaf.shape):
             continue
-        numbers = np.ascontiguousarray(array(leaf), dtype=np.float32).reshape(-1)
+        numbers = np.ascontiguousarray(convert_array(leaf), dtype=np.float32).reshape(-1)
         values += numbers.size
         squares += float(np.square(numbers, dtype=np.float64).sum())
         if not BUFFER.search(name):
@@ -93,7 +93,7 @@ class Fingerprint(NamedTuple):
     """Sums of every eighth value over all leaves together; empty if the weights are not finite."""
 
 
-def fingerprint(tree: Mapping[str, Any]) -> Fingerprint:
+def fingerprint_weights(tree: Mapping[str, Any]) -> Fingerprint:
     """Return the fingerprint of a tree of weights, the same on CPU and GPU."""
     import numpy as np  # noqa: PLC0415 - this module is imported where there is none
 
@@ -127,4 +127,4 @@ def _leaves(tree: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
     for name, value in sorted(_names(tree).items()):
         if _is_floating(value):
-            yield name, np.ascontiguousarray(array(value), dtype=np.float32).reshape(-1)
+            yield name, np.ascontiguousarray(convert_array(value), dtype=np.float32).reshape(-1)

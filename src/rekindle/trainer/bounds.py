@@ -6,9 +6,9 @@ from nvflare.apis.fl_component import FLComponent
 from nvflare.apis.fl_constant import FLContextKey, ReturnCode
 from nvflare.apis.fl_context import FLContext
 
-from . import refused, sizes
-from .exchanged import TRAINS, dxo, kind, site
-from .participant import participant
+from . import refusals, sizes
+from .exchange import TRAINS, read_dxo, read_dxo_kind, read_peer
+from .participant import read_participant
 
 _WEIGHTS = ("WEIGHTS", "WEIGHT_DIFF")
 
@@ -38,22 +38,22 @@ class Bounds(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         if self._done:
             return
         data = fl_ctx.get_prop(FLContextKey.TASK_DATA)
-        found = sizes.of_model(data)
+        found = sizes.measure_model(data)
         if not found["model"]:
             return
-        self._done, mine = True, participant()
-        self._shapes = refused.shapes(dxo(data).get("data"))
-        print(sizes.foretold(mine.get("ways", ()), found), flush=True)
-        if why := sizes.beyond(mine.get("bounds", ()), found):
+        self._done, mine = True, read_participant()
+        self._shapes = refusals.read_shapes(read_dxo(data).get("data"))
+        print(sizes.foretell_round(mine.get("ways", ()), found), flush=True)
+        if why := sizes.find_excess(mine.get("bounds", ()), found):
             print(why, flush=True)
             self.system_panic(why, fl_ctx)
 
     def _look_at_result(self, fl_ctx: FLContext) -> None:
         result = fl_ctx.get_prop(FLContextKey.TASK_RESULT)
-        got = dxo(result)
-        if fl_ctx.get_prop(FLContextKey.TASK_NAME) != TRAINS or kind(got) not in _WEIGHTS:
+        got = read_dxo(result)
+        if fl_ctx.get_prop(FLContextKey.TASK_NAME) != TRAINS or read_dxo_kind(got) not in _WEIGHTS:
             return
-        if why := refused.flaw(got.get("data"), self._shapes):
-            print(f"The result of {site(fl_ctx)} was refused: {why}.", flush=True)
+        if why := refusals.find_result_flaw(got.get("data"), self._shapes):
+            print(f"The result of {read_peer(fl_ctx)} was refused: {why}.", flush=True)
             result.set_return_code(ReturnCode.EXECUTION_RESULT_ERROR)
             result.pop("DXO", None)

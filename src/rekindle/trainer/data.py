@@ -37,7 +37,7 @@ _VOCABULARY, _LONGEST = 512, 1024
 """Tokens: of the small GPT-2, and of a text."""
 
 
-def make(name: str, data: Path) -> None:
+def make_stand_in(name: str, data: Path) -> None:
     """Write the stand-in ``name`` into ``data``, in a folder with the name of the data set."""
     folder, maker = _MAKERS[name]
     (data / folder).mkdir(parents=True)

@@ -8,11 +8,11 @@ import torch.distributed as dist
 from torch import Tensor
 
 from .evidence import Evidence
-from .gloo import rest_at_exit
+from .gloo import wait_at_exit
 from .ranks import LOCAL_RANK
 
 
-def join(evidence: Evidence) -> torch.device:
+def join_group(evidence: Evidence) -> torch.device:
     """Take this rank's own device, join the group over NCCL (GPU) or gloo (CPU), and record that.
 
     Objects always go over gloo, so that a rank that waits for NVFlare keeps no GPU busy.
@@ -22,7 +22,7 @@ def join(evidence: Evidence) -> torch.device:
     if on_gpu:
         torch.cuda.set_device(device)
     dist.init_process_group("cpu:gloo,cuda:nccl" if on_gpu else "gloo")
-    rest_at_exit()
+    wait_at_exit()
     properties = torch.cuda.get_device_properties(device) if on_gpu else None
     evidence.device(
         str(device),
@@ -33,14 +33,14 @@ def join(evidence: Evidence) -> torch.device:
     return device
 
 
-def broadcast(value: Any) -> Any:
+def broadcast_value(value: Any) -> Any:
     """Return rank 0's ``value`` on every rank."""
     box = [value]
     dist.broadcast_object_list(box, src=0, device=torch.device("cpu"))
     return box[0]
 
 
-def take(weights: dict[str, Tensor], received: Any) -> None:
+def load_weights(weights: dict[str, Tensor], received: Any) -> None:
     """Overwrite ``weights`` in place, on every rank, with those of the FLModel that rank 0 received."""
     for name, tensor in weights.items():
         if received is not None:
@@ -48,7 +48,7 @@ def take(weights: dict[str, Tensor], received: Any) -> None:
         dist.broadcast(tensor.data, src=0)
 
 
-def mean(value: Tensor) -> float:
+def average_value(value: Tensor) -> float:
     """Return the mean of a scalar over all ranks."""
     dist.all_reduce(value, op=dist.ReduceOp.SUM)
     return float(value / dist.get_world_size())

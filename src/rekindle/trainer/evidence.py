@@ -14,9 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rekindle.host.slurm import node
+from rekindle.host.slurm import name_node
 
-from .arrays import Fingerprint, model
+from .arrays import Fingerprint, sketch_model
 from .participant import SERVER
 from .ranks import GLOBAL_RANK, LOCAL_RANK
 from .sites import SITE
@@ -25,7 +25,7 @@ _LONGEST = 2_000
 """Characters of an exception's text; its reader takes no line with twice as many."""
 
 
-def server_name() -> str:
+def name_server() -> str:
     """Return the name of the server's evidence: in a later simulation of one run, another (`hook`)."""
     return os.environ.get(SERVER, "server")
 
@@ -51,7 +51,7 @@ class Evidence:
 
     def device(self, device: str, *, uuid: str | None, name: str | None, backend: str) -> None:
         """Record what this rank runs on: its device (``cuda:0``, ``cpu``), and the collective backend."""
-        where = {"site": SITE, "rank": self._rank, "local_rank": LOCAL_RANK, "node": node(os.environ)}
+        where = {"site": SITE, "rank": self._rank, "local_rank": LOCAL_RANK, "node": name_node(os.environ)}
         fields = {"device": device, "uuid": uuid, "name": name, "backend": backend}
         self.write("device", **where, pid=os.getpid(), **fields)
 
@@ -92,7 +92,7 @@ class Evidence:
     def final(self, weights: Mapping[str, Any], metrics: dict[str, float], **fields: Any) -> None:
         """Record what came of the run, and print its metrics; ``weights`` are the final global model's."""
         print(f"Final metrics: {json.dumps(_finite(metrics), sort_keys=True)}", flush=True)
-        self.write("final", digest=model(weights)["digest"], metrics=metrics, **fields)
+        self.write("final", digest=sketch_model(weights)["digest"], metrics=metrics, **fields)
 
 
 def record_error(error: Exception, recorder: str = "", site: str = "server") -> None:
@@ -100,7 +100,7 @@ def record_error(error: Exception, recorder: str = "", site: str = "server") -> 
     with suppress(OSError, KeyError):  # a full disk, or a server that no driver started
         frame = traceback.extract_tb(error.__traceback__)[-1]
         kind, place = type(error).__name__, f"{frame.filename}:{frame.lineno}"
-        Evidence(recorder or server_name()).exception(kind, str(error), place, site=site)
+        Evidence(recorder or name_server()).exception(kind, str(error), place, site=site)
 
 
 def _finite(value: Any) -> Any:

@@ -18,7 +18,7 @@ from typing import Any
 from rekindle.host.engines import KINDS
 
 from . import links
-from .data import DATA, make
+from .data import DATA, make_stand_in
 from .participant import WORKSPACE
 
 
@@ -32,7 +32,7 @@ def main() -> int:
             _mend(Path(mend["file"]), mend)
     data = Path(os.environ[DATA] or ".")
     for name in example.get("data", ()):
-        make(name, data)
+        make_stand_in(name, data)
     known = {
         "{sites}": str(job["sites"]),
         "{rounds}": str(job["rounds"]),
@@ -51,7 +51,7 @@ def main() -> int:
         status = subprocess.run([program, *words], check=False).returncode
         if status:
             break
-    links.remove_all()
+    links.remove_links()
     if status:
         return status if status > 0 else 128 - status
     subprocess.run([sys.executable, "-m", f"{__package__}.saved"], check=False)  # it records errors

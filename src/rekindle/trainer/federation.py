@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from .participant import Parent, keep_logs, participant
+from .participant import Parent, move_logs, read_participant
 
 _POLL_S = 0.5
 _LISTENS_S = 60.0
@@ -36,12 +36,12 @@ class FederationError(RuntimeError):
     """The job did not run to its end; one sentence."""
 
 
-def simulator_run(job: Any, workspace: str, *_: Any, clients: list[str] | None = None, **__: Any) -> int:
+def run_job(job: Any, workspace: str, *_: Any, clients: list[str] | None = None, **__: Any) -> int:
     """Run a FedJob in the federation; takes what FedJob.simulator_run does, and returns 0.
 
     A failure ends the process at once: NVFlare's sessions leave threads that would keep it alive.
     """
-    mine = participant()
+    mine = read_participant()
     if clients:
         job.clients = clients
     if mine["role"] == "site":
@@ -140,7 +140,7 @@ def _session(mine: Mapping[str, Any]) -> Iterator[Any]:
         session.close()
 
 
-def connected(mine: Mapping[str, Any]) -> dict[str, float]:
+def ask_connected(mine: Mapping[str, Any]) -> dict[str, float]:
     """Return the sites connected to the server of this host, and when it last heard from each, since 1970."""
     with _admin(mine), _session(mine) as session:
         clients = session.get_system_info().client_info
@@ -217,4 +217,4 @@ def _bring(server: Parent, identity: str, workspace: Path) -> None:
             archive.extractall(aside)
     elif (folder / identity).is_dir():
         shutil.move(folder / identity, aside)
-    keep_logs(aside, workspace / "server")
+    move_logs(aside, workspace / "server")

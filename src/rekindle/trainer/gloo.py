@@ -18,7 +18,7 @@ _POLLS = 2
 _LIMIT_S = 10.0
 
 
-def rest_at_exit() -> None:
+def wait_at_exit() -> None:
     """Make this process wait, as it ends, until its collectives are over."""
     atexit.register(_rest)
 

@@ -21,7 +21,7 @@ from typing import NoReturn
 from .evidence import Evidence
 
 
-def end_at_uncaught_exception(evidence: Evidence) -> None:
+def install_guard(evidence: Evidence) -> None:
     """From here on an uncaught exception, in any thread, ends this process with status 1."""
 
     def end(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> NoReturn:

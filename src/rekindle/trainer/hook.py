@@ -23,8 +23,8 @@ from rekindle.host import folders
 
 from . import links
 from .data import STAND_INS
-from .gloo import rest_at_exit
-from .imports import note_at_end, noting_import_errors
+from .gloo import wait_at_exit
+from .imports import watch_exit, watch_imports
 from .participant import PARTICIPANT, SERVER, WORKSPACE
 from .waits import hasten_downloads, hasten_pipes
 
@@ -97,10 +97,10 @@ def _simulate_here(module: ModuleType) -> None:
         names = chain([name], (f"{name}-{number}" for number in count(2)))
         made = root / next(name for name in names if name not in earlier)
         if earlier:
-            os.environ[SERVER] = Path(folders.server_events(made.name)).stem
+            os.environ[SERVER] = Path(folders.name_server_events(made.name)).stem
         if made != chosen.absolute() and (chosen / _GIVEN).is_dir():
             shutil.copytree(chosen / _GIVEN, made / _GIVEN, dirs_exist_ok=True)
-        links.lead(chosen, made)
+        links.link_chosen(chosen, made)
         self.workspace, self.log_config = str(made), "concise"
         return set_up(self)
 
@@ -123,7 +123,7 @@ def _logs_apart(module: ModuleType) -> None:
             own.setLevel(root.level)
             own.setLevel = lambda level: None  # type: ignore[method-assign]  # scripts quiet what they did not write
         logging.disable = lambda level=0: None
-        with noting_import_errors():
+        with watch_imports():
             return run(self)
 
     module.TaskScriptRunner.run = kept
@@ -138,9 +138,9 @@ def _name_scripts(record: logging.LogRecord) -> bool:
 
 def _federated(module: ModuleType) -> None:
     """Run a job in the federation that this host takes part in, instead of the simulator."""
-    from .federation import simulator_run  # noqa: PLC0415 - only runs in federations need it
+    from .federation import run_job  # noqa: PLC0415 - only runs in federations need it
 
-    module.FedJob.simulator_run = simulator_run
+    module.FedJob.simulator_run = run_job
 
 
 PATCHES: dict[str, Patch] = {
@@ -150,12 +150,12 @@ PATCHES: dict[str, Patch] = {
     "nvflare.app_common.executors.task_script_runner": _logs_apart,
     "nvflare.fuel.utils.pipe.pipe_handler": hasten_pipes,
     "nvflare.fuel.f3.streaming.download_service": hasten_downloads,
-    "torch.distributed.distributed_c10d": lambda module: rest_at_exit(),
+    "torch.distributed.distributed_c10d": lambda module: wait_at_exit(),
 }
 
 
-def install() -> None:
+def install_hook() -> None:
     """Patch modules as they are imported; in a federation a job is submitted instead of simulated."""
-    note_at_end()
+    watch_exit()
     federated = {"nvflare.job_config.api": _federated} if PARTICIPANT in os.environ else {}
     sys.meta_path.insert(0, Finder({**PATCHES, **STAND_INS, **federated}))

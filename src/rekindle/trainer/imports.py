@@ -18,7 +18,7 @@ _STARTERS = (b"nvflare", b"torch.distributed.run", b"torchrun")
 """In the command of what starts a trainer."""
 
 
-def note(error: BaseException) -> None:
+def note_import_error(error: BaseException) -> None:
     """Write it down beside the evidence, if it is an error of an import."""
     folder = os.environ.get("REKINDLE_EVIDENCE")
     if folder and isinstance(error, ImportError):
@@ -27,22 +27,22 @@ def note(error: BaseException) -> None:
 
 
 @contextmanager
-def noting_import_errors() -> Iterator[None]:
+def watch_imports() -> Iterator[None]:
     """Note an import that fails in the block, which is a trainer's script."""
     try:
         yield
     except ImportError as error:
-        note(error)
+        note_import_error(error)
         raise
 
 
-def note_at_end() -> None:
+def watch_exit() -> None:
     """From here on an import that ends this process is noted, if it is a trainer."""
     before = sys.excepthook
 
     def end(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if _is_trainer():
-            note(error)
+            note_import_error(error)
         before(kind, error, trace)
 
     sys.excepthook = end

@@ -19,11 +19,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
-from rekindle.host.slurm import node
+from rekindle.host.slurm import name_node
 
 from .participant import PARTICIPANT, WORKSPACE
 from .sites import SITE
-from .slurm import nodes_by_rank, nodes_of, step, step_name
+from .slurm import count_nodes, make_step, name_steps, order_nodes
 
 _PROCESS = (sys.executable, "-u")
 _TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
@@ -59,7 +59,7 @@ def main() -> NoReturn:
     environ = {**os.environ, **_flight_record(os.environ)}
     if given.nodes:
         starts = _one_node(given, given.nodes.split(","), environ)
-    elif nodes_of(environ) > 1:
+    elif count_nodes(environ) > 1:
         starts = _step(given, environ)
     elif given.replicas:
         starts = [*_PROCESS]
@@ -90,9 +90,9 @@ def _step(given: argparse.Namespace, environ: dict[str, str]) -> list[str]:
             f"{SITE} has {ranks} ranks and {count} GPUs on {len(nodes)} nodes. "
             "Fix: give it as many ranks on each node, and each rank a GPU or none."
         )
-    name = step_name(environ.get("REKINDLE_NONCE", ""))
+    name = name_steps(environ.get("REKINDLE_NONCE", ""))
     return [
-        *step(name, len(nodes), "--kill-on-bad-exit=1", "--cpu-bind=none"),
+        *make_step(name, len(nodes), "--kill-on-bad-exit=1", "--cpu-bind=none"),
         *(sys.executable, "-m", "rekindle.trainer.launch", f"--site={given.site}", f"--ranks={ranks}"),
         *(f"--nodes={','.join(nodes)}", f"--port={_port(int(environ['SLURM_JOB_ID']), given.site)}"),
         *(f"--gpus={gpus}", *(("--replicas",) if given.replicas else ())),
@@ -101,7 +101,7 @@ def _step(given: argparse.Namespace, environ: dict[str, str]) -> list[str]:
 
 def _nodes(environ: Mapping[str, str]) -> tuple[str, ...]:
     try:
-        return nodes_by_rank(environ)
+        return order_nodes(environ)
     except (OSError, subprocess.SubprocessError) as error:
         sys.exit(f"scontrol does not list the nodes: {error}. Fix: have SLURM's commands on PATH of the job.")
 
@@ -125,7 +125,7 @@ def _port(job: int, site: int) -> int:
 
 def _one_node(given: argparse.Namespace, nodes: list[str], environ: dict[str, str]) -> list[str]:
     """Return the command that starts this node's ranks, which see only their own GPUs."""
-    own, size = nodes.index(node(environ)), given.ranks // len(nodes)
+    own, size = nodes.index(name_node(environ)), given.ranks // len(nodes)
     environ["CUDA_VISIBLE_DEVICES"] = ",".join(given.gpus.split(",")[own * size : (own + 1) * size])
     if given.gpus:
         environ |= {**_NCCL_LOG, "NCCL_DEBUG_FILE": f"{environ['REKINDLE_EVIDENCE']}/{SITE}.nccl-%h-%p.log"}

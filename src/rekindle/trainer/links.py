@@ -11,7 +11,7 @@ from rekindle.host import folders
 from .participant import WORKSPACE
 
 
-def lead(chosen: Path, made: Path) -> None:
+def link_chosen(chosen: Path, made: Path) -> None:
     """Have ``chosen`` lead to ``made``, which NVFlare would have emptied and used by itself.
 
     Nothing is done below the run's own workspace, or where this user may not write.
@@ -32,7 +32,7 @@ def lead(chosen: Path, made: Path) -> None:
             stream.writelines(f"{path}\n" for path in missing)
 
 
-def remove_all() -> None:
+def remove_links() -> None:
     """Remove the links of this run, and the folders that were made for them if nothing else is there."""
     with suppress(FileNotFoundError):
         for path in map(Path, _list().read_text(encoding="utf-8").splitlines()):

@@ -42,7 +42,7 @@ _LOCAL = {"scheme": "tcp", "resources": {"host": "127.0.0.1", "listen_host": "12
 """Of a parent's listener for its processes; NVFlare 2.7's would be in clear text on all addresses."""
 
 
-def participant() -> dict[str, Any]:
+def read_participant() -> dict[str, Any]:
     """Return the participant of a federation that this host is."""
     found: dict[str, Any] = json.loads(os.environ[PARTICIPANT])
     return found
@@ -128,7 +128,7 @@ def _settings(folder: Path, role: str) -> None:
         path.write_text(json.dumps(resources), encoding="utf-8")
 
 
-def keep_logs(source: Path, target: Path) -> None:
+def move_logs(source: Path, target: Path) -> None:
     """Lay a job's files of one participant where the simulator would have them: logs above the rest."""
     if not source.is_dir():
         return
@@ -169,7 +169,7 @@ class Server:
 
 def main() -> int:
     """Run the client until its server ends it, or is lost."""
-    mine, job = participant(), sys.argv[1]
+    mine, job = read_participant(), sys.argv[1]
     server, why = Server(mine["address"], mine["port"]), None
     with Parent(mine) as parent:
         while parent.poll() is None and why is None:
@@ -178,7 +178,7 @@ def main() -> int:
         if why:
             parent.end()
         for folder in parent.folder.glob("*/app_*"):
-            keep_logs(folder.parent, Path(os.environ[WORKSPACE], job, mine["name"]))
+            move_logs(folder.parent, Path(os.environ[WORKSPACE], job, mine["name"]))
     why = why or parent.ended(f"NVFlare's client of {mine['name']}")
     if why:
         print(why, file=sys.stderr, flush=True)

@@ -37,7 +37,7 @@ def follow_rank_zero(broadcast: Callable[[Any], Any]) -> Iterator[tuple[int, Any
         flare.init()
     while True:
         model = flare.receive() if GLOBAL_RANK == 0 and flare.is_running() else None
-        with turn():
+        with take_turn():
             current = broadcast(None if model is None else model.current_round)
             if current is None:
                 return
@@ -45,7 +45,7 @@ def follow_rank_zero(broadcast: Callable[[Any], Any]) -> Iterator[tuple[int, Any
 
 
 @contextmanager
-def turn() -> Iterator[None]:
+def take_turn() -> Iterator[None]:
     """Hold the GPUs that this site shares with others, where the driver named a lock for it in REKINDLE_TURN.
 
     Rank 0 holds it for its site: the others work only between its broadcasts.

@@ -22,7 +22,7 @@ _CPU = "/device:CPU:0"
 _turns = itertools.count(1)
 
 
-def join(replicas: int) -> tuple[Any, str]:
+def join_replicas(replicas: int) -> tuple[Any, str]:
     """Take this node's GPUs, growing their memory, or else its CPU, before their first use.
 
     Several nodes have one replica on each CPU, as the strategy does; one node has ``replicas``.
@@ -60,18 +60,18 @@ def join(replicas: int) -> tuple[Any, str]:
     return strategy, operations
 
 
-def devices(strategy: Any) -> list[str]:
+def list_devices(strategy: Any) -> list[str]:
     """Return the names of this node's devices, such as ``/device:GPU:0``, by local rank."""
     return [f"/device:{name.partition('/device:')[2]}" for name in strategy.extended.worker_devices]
 
 
-def broadcast(value: int | None) -> int | None:
+def broadcast_number(value: int | None) -> int | None:
     """Return rank 0's ``value``, which is not negative, on every node."""
     number = int(_first(tf.constant(-1 if value is None else value, tf.int64)))
     return None if number < 0 else number
 
 
-def take(model: Any, received: Any) -> None:
+def load_keras_weights(model: Any, received: Any) -> None:
     """Give a Keras model, on every node, rank 0's weights: of the FLModel received, or else its own."""
     for layer in model.layers:
         weights = layer.get_weights()
@@ -80,7 +80,7 @@ def take(model: Any, received: Any) -> None:
         layer.set_weights([_first(tf.constant(weight)).numpy() for weight in weights])
 
 
-def timed(forward: Callable[..., Any], *inputs: Any) -> tuple[Any, Any]:
+def time_forward(forward: Callable[..., Any], *inputs: Any) -> tuple[Any, Any]:
     """Do a replica's forward pass, in which it waits for no other, and see how long it takes on its device.
 
     Nothing is timed where the site is on one machine.
@@ -112,7 +112,7 @@ def _now(tensors: Any) -> Any:
         return tf.numpy_function(lambda *_: time.perf_counter(), values, tf.float64, stateful=False)
 
 
-def meet() -> None:
+def meet_nodes() -> None:
     """Wait until every node has come here: none trains on while the site's result is sent."""
     if NODES > 1:
         with tf.device(_CPU):

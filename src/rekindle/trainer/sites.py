@@ -11,12 +11,12 @@ from pathlib import Path
 from rekindle.host import folders
 
 from .participant import PARTICIPANT
-from .slurm import nodes_of
+from .slurm import count_nodes
 
 SITE = os.environ.get("REKINDLE_SITE", "")
 
 
-def job_options(description: str | None = None) -> argparse.ArgumentParser:
+def make_parser(description: str | None = None) -> argparse.ArgumentParser:
     """Return a parser with the options that every job.py has, under the names of NVFlare's own examples."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument(
@@ -69,7 +69,7 @@ class Sites:
 
         NVFlare kills what has not ended 10 s after an abort; srun, which ends the ranks, has to know before.
         """
-        return 10.0 if nodes_of(os.environ) == 1 else 3.0
+        return 10.0 if count_nodes(os.environ) == 1 else 3.0
 
     def torchrun(self, site: str) -> str:
         """Command line that starts a site's ranks, on this machine or on the nodes of a SLURM allocation."""

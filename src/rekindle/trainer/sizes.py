@@ -9,7 +9,7 @@ _REQUEST_BYTES = 2 << 20
 _SUBJECTS = {"model": "The model", "tensor": "The largest tensor of the model"}
 
 
-def foretold(ways: Sequence[Mapping[str, Any]], sizes: Mapping[str, int]) -> str:
+def foretell_round(ways: Sequence[Mapping[str, Any]], sizes: Mapping[str, int]) -> str:
     """Return a sentence on a model and a round with it.
 
     Args:
@@ -21,17 +21,17 @@ def foretold(ways: Sequence[Mapping[str, Any]], sizes: Mapping[str, int]) -> str
     )
     if not ways:
         return message
-    seconds, site = max((seconds_of(way, sizes), way["site"]) for way in ways)
+    seconds, site = max((estimate_seconds(way, sizes), way["site"]) for way in ways)
     return f"{message} A round's transfers take {seconds:.1f} s, by {site}'s link."
 
 
-def seconds_of(way: Mapping[str, Any], sizes: Mapping[str, int]) -> float:
+def estimate_seconds(way: Mapping[str, Any], sizes: Mapping[str, int]) -> float:
     """Return the seconds of a round's transfers over a site's link, down and up."""
     requests = sizes["model"] / max(sizes["tensor"], _REQUEST_BYTES)
     return float(way["byte_s"] * sizes["model"] + way["request_s"] * requests + way["wait_s"])
 
 
-def beyond(bounds: Sequence[Mapping[str, Any]], sizes: Mapping[str, int]) -> str | None:
+def find_excess(bounds: Sequence[Mapping[str, Any]], sizes: Mapping[str, int]) -> str | None:
     """Return why a model cannot be exchanged, with the fix; None if it can."""
     for bound in bounds:
         size = sizes[bound["of"]]
@@ -40,7 +40,7 @@ def beyond(bounds: Sequence[Mapping[str, Any]], sizes: Mapping[str, int]) -> str
     return None
 
 
-def of_model(tree: Any) -> dict[str, int]:
+def measure_model(tree: Any) -> dict[str, int]:
     """Return the bytes of all tensors or arrays in a tree of weights, and of the largest."""
     found, parts = [0], [tree]
     while parts:

@@ -4,7 +4,7 @@
 import subprocess
 from collections.abc import Mapping
 
-from rekindle.host.slurm import node
+from rekindle.host.slurm import name_node
 
 _LIMIT_S = 60
 
@@ -13,12 +13,12 @@ NODES = "REKINDLE_NODES"
 """The variable that has how many nodes the ranks of a site are spread over."""
 
 
-def nodes_of(environ: Mapping[str, str]) -> int:
+def count_nodes(environ: Mapping[str, str]) -> int:
     """Return how many nodes the ranks of a site are spread over, by the variables of a process of the run."""
     return int(environ.get(NODES, "1"))
 
 
-def nodes_by_rank(environ: Mapping[str, str]) -> tuple[str, ...]:
+def order_nodes(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the allocation's nodes: this one, which has global rank 0, then the others in SLURM's order.
 
     Raises:
@@ -32,16 +32,16 @@ def nodes_by_rank(environ: Mapping[str, str]) -> tuple[str, ...]:
         check=True,
         timeout=_LIMIT_S,
     )
-    here = node(environ)
+    here = name_node(environ)
     return (here, *(name for name in done.stdout.split() if name != here))
 
 
-def step_name(nonce: str) -> str:
+def name_steps(nonce: str) -> str:
     """Return the name of all steps of a run."""
     return f"rekindle-{nonce or 'run'}"
 
 
-def step(name: str, nodes: int, *options: str) -> list[str]:
+def make_step(name: str, nodes: int, *options: str) -> list[str]:
     """Return the srun that starts a command once on each of so many nodes, beside other steps."""
     return [
         *("srun", "--overlap", "--export=ALL", "--input=none", "--wait=0", "--ntasks-per-node=1"),

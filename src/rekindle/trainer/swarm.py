@@ -14,10 +14,10 @@ from nvflare.app_common.app_constant import AppConstants
 from nvflare.app_common.app_event_type import AppEventType
 from nvflare.app_common.ccwf.common import Constant
 
-from .arrays import fingerprint, floating, model
-from .evidence import Evidence, record_error, server_name
-from .exchanged import TRAINS, global_weights, site
-from .tasks import TaskWitness, names_of
+from .arrays import fingerprint_weights, select_floating, sketch_model
+from .evidence import Evidence, name_server, record_error
+from .exchange import TRAINS, read_global_weights, read_peer
+from .tasks import TaskWitness, digest_names
 
 
 class SwarmWitness(TaskWitness):
@@ -40,10 +40,10 @@ class SwarmWitness(TaskWitness):
                 self._begin_round(fl_ctx, fl_ctx.get_prop(AppConstants.CURRENT_ROUND))
             elif event_type == EventType.AFTER_TASK_EXECUTION and not self._floating:
                 if fl_ctx.get_prop(AppConstants.GLOBAL_MODEL):  # the persistor's, before any round
-                    self._floating = tuple(floating(global_weights(fl_ctx)))
+                    self._floating = tuple(select_floating(read_global_weights(fl_ctx)))
             elif event_type == AppEventType.AFTER_CONTRIBUTION_ACCEPT:
                 if fl_ctx.get_prop(AppConstants.AGGREGATION_ACCEPTED):
-                    sender, number = site(fl_ctx), fl_ctx.get_prop(AppConstants.CURRENT_ROUND)
+                    sender, number = read_peer(fl_ctx), fl_ctx.get_prop(AppConstants.CURRENT_ROUND)
                     self._rounds[sender], self._sent[sender] = number, self._model
                     result = fl_ctx.get_prop(AppConstants.TRAINING_RESULT)
                     self._record_result(sender, TRAINS, result)
@@ -57,17 +57,17 @@ class SwarmWitness(TaskWitness):
 
     def _begin_round(self, fl_ctx: FLContext, number: int) -> None:
         self._site = fl_ctx.get_identity_name()
-        self._recorder = f"{self._site}.{server_name()}"
-        weights = global_weights(fl_ctx)
+        self._recorder = f"{self._site}.{name_server()}"
+        weights = read_global_weights(fl_ctx)
         self._model = deepcopy(weights)
         if number == 0:
-            Evidence(self._recorder).model("", **model(weights))
+            Evidence(self._recorder).model("", **sketch_model(weights))
         self._record_global(number, weights)
 
     def _averaged(self, tree: Any) -> dict[str, Any]:
         """Return those in the persistor's model: no counter of batches, whose mean and changes are floats."""
-        return {name: leaf for name, leaf in floating(tree).items() if name in self._floating}
+        return {name: leaf for name, leaf in select_floating(tree).items() if name in self._floating}
 
     def _record_global(self, number: int, weights: dict[str, Any]) -> None:
         found = self._averaged(weights)
-        Evidence(self._recorder).global_model(number, fingerprint(found).sketch, names_of(found))
+        Evidence(self._recorder).global_model(number, fingerprint_weights(found).sketch, digest_names(found))

@@ -17,10 +17,10 @@ from nvflare.apis.shareable import Shareable
 from nvflare.app_common.app_constant import AppConstants
 from nvflare.app_common.app_event_type import AppEventType
 
-from .arrays import fingerprint, floating, leaves, model
-from .compared import correlation, figures
-from .evidence import Evidence, record_error, server_name
-from .exchanged import TRAINS, content, dxo, global_weights, kind, site
+from .arrays import fingerprint_weights, select_floating, sketch_model, walk_leaves
+from .comparison import compare_result, correlate_models
+from .evidence import Evidence, name_server, record_error
+from .exchange import TRAINS, read_dxo, read_dxo_data, read_dxo_kind, read_global_weights, read_peer
 
 _CONTROLS = "scaffold_c_diff"
 """Where a site's result has the change of its controls, in NVFlare's SCAFFOLD."""
@@ -37,7 +37,7 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
     def __init__(self) -> None:
         """Start before the first task."""
         super().__init__()
-        self._recorder = server_name()
+        self._recorder = name_server()
         self._sent: dict[str, Any] = {}
         self._rounds: dict[str, Any] = {}
         self._first: tuple[Any, dict[str, Any]] = (None, {})
@@ -49,19 +49,19 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         try:
             if event_type == EventType.BEFORE_TASK_DATA_FILTER:
                 task = fl_ctx.get_prop(FLContextKey.TASK_DATA)
-                self._sent[site(fl_ctx)] = data = dxo(task).get("data")
-                self._rounds[site(fl_ctx)] = task.get_header(AppConstants.CURRENT_ROUND)
+                self._sent[read_peer(fl_ctx)] = data = read_dxo(task).get("data")
+                self._rounds[read_peer(fl_ctx)] = task.get_header(AppConstants.CURRENT_ROUND)
                 if not self._began and fl_ctx.get_prop(FLContextKey.TASK_NAME) == TRAINS:
                     self._began = True
-                    Evidence(self._recorder).model("", **model(data))
+                    Evidence(self._recorder).model("", **sketch_model(data))
             elif event_type == EventType.AFTER_TASK_DATA_FILTER:
-                filtered = content(dxo(fl_ctx.get_prop(FLContextKey.TASK_DATA)))
-                if next(leaves(filtered), None):  # none where a streamer has sent the tensors by itself
-                    self._sent[site(fl_ctx)] = filtered
+                filtered = read_dxo_data(read_dxo(fl_ctx.get_prop(FLContextKey.TASK_DATA)))
+                if next(walk_leaves(filtered), None):  # none where a streamer has sent the tensors by itself
+                    self._sent[read_peer(fl_ctx)] = filtered
             elif event_type == EventType.BEFORE_TASK_RESULT_FILTER:
                 task = str(fl_ctx.get_prop(FLContextKey.TASK_NAME))
                 result = fl_ctx.get_prop(FLContextKey.TASK_RESULT)
-                self._record_result(site(fl_ctx), task, result, _workflow(fl_ctx))
+                self._record_result(read_peer(fl_ctx), task, result, _workflow(fl_ctx))
             elif event_type == AppEventType.AFTER_SHAREABLE_TO_LEARNABLE:
                 self._record_aggregate(fl_ctx)
         except Exception as error:
@@ -72,20 +72,20 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         number = fl_ctx.get_prop(AppConstants.CURRENT_ROUND)
         if not self._names or not isinstance(number, int) or not fl_ctx.get_prop(AppConstants.GLOBAL_MODEL):
             return
-        weights = dict(leaves(global_weights(fl_ctx)))
+        weights = dict(walk_leaves(read_global_weights(fl_ctx)))
         if self._names <= weights.keys():
-            aggregate = fingerprint({name: weights[name] for name in self._names})
+            aggregate = fingerprint_weights({name: weights[name] for name in self._names})
             Evidence(self._recorder).global_model(number + 1, aggregate.sketch, None, _workflow(fl_ctx))
 
     def _averaged(self, tree: Any) -> dict[str, Any]:
         """Return the numbers of a result that its sketch covers."""
-        return floating(tree)
+        return select_floating(tree)
 
     def _record_result(self, sender: str, task: str, result: Shareable, workflow: str = "") -> None:
-        exchanged = dxo(result)
-        got = content(exchanged)
-        sent = dict(leaves(self._sent.pop(sender, None)))
-        meta, of = exchanged.get("meta") or {}, kind(exchanged)
+        exchanged = read_dxo(result)
+        got = read_dxo_data(exchanged)
+        sent = dict(walk_leaves(self._sent.pop(sender, None)))
+        meta, of = exchanged.get("meta") or {}, read_dxo_kind(exchanged)
         if of == "METRICS" and isinstance(got, dict):  # of a site without a class, one may be undefined
             got = {name: value for name, value in _metrics(got).items() if math.isfinite(value)}
         number = self._rounds.pop(sender, None)  # an executor of a user's own may not send it back
@@ -97,9 +97,9 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         follows = None
         if self._first[0] != (task, number):
             if of == "WEIGHTS" and isinstance(number, int) and self._first[0] == (task, number - 1):
-                follows = correlation(sent, self._first[1])
+                follows = correlate_models(sent, self._first[1])
             self._first = ((task, number), {})
-        compared = figures(sent, got, self._first[1], difference=of == "WEIGHT_DIFF")
+        compared = compare_result(sent, got, self._first[1], difference=of == "WEIGHT_DIFF")
         if not self._first[1]:
             self._first = ((task, number), weights)
         self._names = frozenset(weights)
@@ -114,11 +114,11 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             kind=of,
             **compared._asdict(),
             follows=follows,
-            controls=model(controls)["norm"] if (controls := meta.get(_CONTROLS)) else None,
+            controls=sketch_model(controls)["norm"] if (controls := meta.get(_CONTROLS)) else None,
             weight=None if steps is None else float(steps),
-            names=names_of(weights),
-            sketch=fingerprint(weights).sketch if weights else (),
-            sent=fingerprint({name: sent[name] for name in shared}).sketch if shared else (),
+            names=digest_names(weights),
+            sketch=fingerprint_weights(weights).sketch if weights else (),
+            sent=fingerprint_weights({name: sent[name] for name in shared}).sketch if shared else (),
             metrics=_metrics(meta.get("initial_metrics")),
         )
 
@@ -128,7 +128,7 @@ def _workflow(fl_ctx: FLContext) -> str:
     return str(fl_ctx.get_prop(FLContextKey.WORKFLOW) or "")
 
 
-def names_of(weights: dict[str, Any]) -> str:
+def digest_names(weights: dict[str, Any]) -> str:
     """Return the digest of the names and shapes of weights."""
     names = "\0".join(f"{name} {tuple(leaf.shape)}" for name, leaf in sorted(weights.items()))
     return hashlib.sha256(names.encode()).hexdigest()

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 
-def size_of(weights: dict[str, Any]) -> int:
+def measure_weights(weights: dict[str, Any]) -> int:
     """Return the bytes of weights, tensors or arrays."""
     return sum(int(value.nbytes) for value in weights.values())
 
 
-def global_model(job: str) -> dict[str, Tensor]:
+def read_global_model(job: str) -> dict[str, Tensor]:
     """Return the weights of the last global model that NVFlare's server saved, on CPU.
 
     Raises:

@@ -7,7 +7,7 @@ For the processes of NVFlare's server and clients, which have NVFlare loaded alr
 import os
 from typing import Any
 
-from .evidence import Evidence, server_name
+from .evidence import Evidence, name_server
 from .participant import PARTICIPANT
 from .tasks import TaskWitness
 from .waits import hasten_client, hasten_server
@@ -25,7 +25,7 @@ def add_to_server(configurator: Any) -> None:
         _add(configurator, "rekindle_bounds", Bounds())
     hasten_server(configurator)
     workflows = [flow.controller for flow in configurator.workflows]
-    Evidence(server_name()).configuration("server", _described(configurator, workflows))
+    Evidence(name_server()).configuration("server", _described(configurator, workflows))
 
 
 def add_to_client(configurator: Any) -> None:
@@ -37,7 +37,7 @@ def add_to_client(configurator: Any) -> None:
         _add(configurator, "rekindle_swarm_witness", SwarmWitness())
     hasten_client(configurator)
     site = configurator.args.client_name
-    Evidence(f"{site}.{server_name()}").configuration(site, _described(configurator, []))
+    Evidence(f"{site}.{name_server()}").configuration(site, _described(configurator, []))
 
 
 ADDERS = {"Server": add_to_server, "Client": add_to_client}

@@ -5,21 +5,21 @@ import pytest
 from fleets import accepted, edited, kind, times, value
 from msgspec.structs import replace
 
-from rekindle.acceptance import evaluated, failed_gpus, judged
-from rekindle.acceptance.catalogue import measures, norms
+from rekindle.acceptance import evaluate_figures, find_failed_gpus, judge_acceptance
+from rekindle.acceptance.catalogue import load_measures, load_norms
 from rekindle.records import Measurement
-from rekindle.records.acceptance import Again
+from rekindle.records.acceptance import LaterLook
 
 HOST = accepted("gpu-1", kind(4))
 G3 = "GPU-gpu-1-3"
 
 
 def verdict(record, **rest):
-    return judged(evaluated(record), **rest)
+    return judge_acceptance(evaluate_figures(record), **rest)
 
 
 def of(record, name):
-    return [figure for figure in evaluated(record).measurements if figure.name == name]
+    return [figure for figure in evaluate_figures(record).measurements if figure.name == name]
 
 
 def without(*names):
@@ -35,8 +35,8 @@ def test_a_healthy_host_of_a_known_model_passes():
 
 def test_evaluating_twice_changes_nothing():
     noted = edited(HOST, "bf16_matmul", value(790.0, message="On NUMA node 1."), 0)
-    once = evaluated(noted)
-    assert evaluated(once) == once
+    once = evaluate_figures(noted)
+    assert evaluate_figures(once) == once
     message = of(noted, "bf16_matmul")[0].message
     assert "790 TFLOP/s, and the norm is at least 754.3 (stas00/ml-engineering" in message
     assert message.endswith("As measured: On NUMA node 1.")
@@ -49,8 +49,8 @@ def test_evaluating_twice_changes_nothing():
         ("tf32_matmul", times(0.9)),
         ("fp16_matmul", times(0.9)),
         ("device_copy", times(0.9)),
-        ("host_to_device", value(38.0, again=(Again(value=39.0),))),
-        ("device_to_host", value(38.0, again=(Again(value=39.0),))),
+        ("host_to_device", value(38.0, again=(LaterLook(value=39.0),))),
+        ("device_to_host", value(38.0, again=(LaterLook(value=39.0),))),
         ("peer_copy", times(0.8)),
         ("product_differs", value(1)),
         ("memory_errors", value(1)),
@@ -79,7 +79,7 @@ def test_a_gpu_that_fails_is_named(name, change):
     assert {(flaw.measurement, flaw.gpu, flaw.uuid) for flaw in judgement.flaws} == {(name, 3, G3)}
     assert f"GPU 3 ({G3})" in judgement.cause
     assert name in judgement.cause
-    assert failed_gpus(evaluated(record)) == {G3}
+    assert find_failed_gpus(evaluate_figures(record)) == {G3}
 
 
 @pytest.mark.parametrize(("name", "change"), [("fabric_manager", value(0)), ("all_reduce", times(0.85))])
@@ -87,15 +87,15 @@ def test_what_fails_of_all_gpus_leaves_none(name, change):
     record = edited(HOST, name, change)
     judgement = verdict(record)
     assert (judgement.verdict, {flaw.measurement for flaw in judgement.flaws}) == ("FAIL", {name})
-    assert failed_gpus(evaluated(record)) == {gpu.uuid for gpu in record.gpus}
+    assert find_failed_gpus(evaluate_figures(record)) == {gpu.uuid for gpu in record.gpus}
 
 
 def test_every_norm_has_a_source_and_every_measure_that_must_be_zero_has_a_norm():
-    assert all(norm.source and norm.name in measures() for norm in norms().norms)
-    zero = {name for name, measure in measures().items() if measure.better == "zero"}
-    assert zero == {norm.name for norm in norms().norms if norm.value == 0}
-    measured = [norm for norm in norms().norms if "measured" in norm.source and norm.value]
-    assert all(norm.margin for norm in measured if measures()[norm.name].fault == "speed")
+    assert all(norm.source and norm.name in load_measures() for norm in load_norms().norms)
+    zero = {name for name, measure in load_measures().items() if measure.better == "zero"}
+    assert zero == {norm.name for norm in load_norms().norms if norm.value == 0}
+    measured = [norm for norm in load_norms().norms if "measured" in norm.source and norm.value]
+    assert all(norm.margin for norm in measured if load_measures()[norm.name].fault == "speed")
 
 
 @pytest.mark.parametrize(
@@ -120,10 +120,10 @@ def test_a_wrong_result_comes_before_a_slow_one():
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, measure in measures().items() if measure.required not in {None, "never"}]
+    "name", [name for name, measure in load_measures().items() if measure.required not in {None, "never"}]
 )
 def test_what_has_to_be_measured_and_was_not_leaves_it_unproven(name):
-    mode = "burn" if measures()[name].required == "burn" else "short"
+    mode = "burn" if load_measures()[name].required == "burn" else "short"
     judgement = verdict(replace(without(name), mode=mode))
     assert judgement.verdict == "UNPROVEN"
     assert f"{name} was not measured" in " ".join(flaw.message for flaw in judgement.flaws)
@@ -269,7 +269,7 @@ def test_a_record_that_contradicts_itself_proves_nothing():
 def test_an_unknown_measurement_changes_nothing():
     strange = Measurement(name="warp_drive", value=1.0, unit="c", message="Fast.", gpu="GPU-?", holds=True)
     record = replace(HOST, measurements=(*HOST.measurements, strange))
-    assert evaluated(record).measurements[-1] == replace(strange, holds=None)
+    assert evaluate_figures(record).measurements[-1] == replace(strange, holds=None)
     assert verdict(record).verdict == "PASS"
 
 

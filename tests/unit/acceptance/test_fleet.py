@@ -7,7 +7,7 @@ import pytest
 from fleets import accepted, edited, kind, times, value
 from msgspec.structs import replace
 
-from rekindle.acceptance import compared, evaluated, judged
+from rekindle.acceptance import compare_hosts, evaluate_figures, judge_acceptance
 
 
 @cache
@@ -24,11 +24,12 @@ def broken(fleet, host, *edits):
 
 
 def verdicts(fleet):
-    fleet = [evaluated(record) for record in fleet]
-    comparison = compared(fleet)
+    fleet = [evaluate_figures(record) for record in fleet]
+    comparison = compare_hosts(fleet)
     flaws = {record.host: [flaw for flaw in comparison.flaws if flaw.host == record.host] for record in fleet}
     return {
-        record.host: judged(record, flaws[record.host], record.host in comparison.hosts) for record in fleet
+        record.host: judge_acceptance(record, flaws[record.host], record.host in comparison.hosts)
+        for record in fleet
     }
 
 
@@ -67,7 +68,7 @@ def test_fifty_healthy_hosts_pass(model):
 def test_a_dead_lane_is_found_although_its_host_then_has_another_topology():
     fleet = broken(healthy(50, model="NVIDIA Z9"), 9, ("nvlinks_up", value(17), 2))
     odd = replace(fleet[9], kind=replace(fleet[9].kind, topology="NV17"))
-    comparison = compared([*fleet[:9], odd, *fleet[10:]])
+    comparison = compare_hosts([*fleet[:9], odd, *fleet[10:]])
     flaws = {(flaw.host, flaw.gpu, flaw.measurement) for flaw in comparison.flaws}
     assert flaws == {("gpu-9", 2, "nvlinks_up")}
 
@@ -76,17 +77,17 @@ def test_hosts_that_were_built_without_nvlink_are_not_compared_with_others_by_it
     fleet = healthy(50, model="NVIDIA Z9")
     bare = edited(fleet[9], "nvlinks_up", value(0))
     bare = replace(bare, kind=replace(bare.kind, topology="SYS"))
-    assert not compared([*fleet[:9], bare, *fleet[10:]]).flaws
+    assert not compare_hosts([*fleet[:9], bare, *fleet[10:]]).flaws
     record = edited(fleet[9], "nvlinks_up", value(0), 2)
-    comparison = compared([*fleet[:9], record, *fleet[10:]])
+    comparison = compare_hosts([*fleet[:9], record, *fleet[10:]])
     assert {(flaw.host, flaw.gpu) for flaw in comparison.flaws} == {("gpu-9", 2)}
 
 
 def test_a_slow_gpu_is_blamed_for_its_pairs_and_a_slow_link_for_one():
-    comparison = compared(broken(healthy(50, model="NVIDIA Z9"), 4, ("peer_copy", times(0.8), 6)))
+    comparison = compare_hosts(broken(healthy(50, model="NVIDIA Z9"), 4, ("peer_copy", times(0.8), 6)))
     assert [(flaw.host, flaw.gpu) for flaw in comparison.flaws] == [("gpu-4", 6)]
     assert "14 directions between GPU 6 (GPU-gpu-4-6) and 7 others" in comparison.flaws[0].message
-    comparison = compared(broken(healthy(50, model="NVIDIA Z9"), 4, ("peer_copy", times(0.8), 6, 1)))
+    comparison = compare_hosts(broken(healthy(50, model="NVIDIA Z9"), 4, ("peer_copy", times(0.8), 6, 1)))
     assert len(comparison.flaws) == 1
     assert comparison.flaws[0].gpu in {1, 6}
 
@@ -94,9 +95,9 @@ def test_a_slow_gpu_is_blamed_for_its_pairs_and_a_slow_link_for_one():
 def test_gpus_are_compared_with_those_in_the_same_place():
     slow = [("host_to_device", times(0.7), gpu) for gpu in (0, 1)]
     fleet = [broken((record,), 0, *slow)[0] for record in healthy(50)]
-    assert not compared(fleet).flaws
+    assert not compare_hosts(fleet).flaws
     slower = broken(tuple(fleet), 8, ("host_to_device", times(0.9), 1))
-    assert [(flaw.host, flaw.gpu) for flaw in compared(slower).flaws] == [("gpu-8", 1)]
+    assert [(flaw.host, flaw.gpu) for flaw in compare_hosts(slower).flaws] == [("gpu-8", 1)]
 
 
 @pytest.mark.parametrize("hosts", [3, 50])
@@ -141,12 +142,12 @@ def test_a_slow_gpu_is_found_within_the_better_of_two_clusters():
     for half in range(0, 50, 2):
         fleet[half] = edited(fleet[half], "tf32_matmul", times(0.85))
     fleet[1] = edited(fleet[1], "tf32_matmul", times(0.9), 7)
-    assert ("gpu-1", 7) in {(flaw.host, flaw.gpu) for flaw in compared(fleet).flaws}
+    assert ("gpu-1", 7) in {(flaw.host, flaw.gpu) for flaw in compare_hosts(fleet).flaws}
 
 
 def test_all_slow_alike_is_what_norms_are_for():
     fleet = [edited(record, "bf16_matmul", times(0.9)) for record in healthy(50)]
-    assert not compared(fleet).flaws
+    assert not compare_hosts(fleet).flaws
     assert {judgement.verdict for judgement in verdicts(fleet).values()} == {"FAIL"}
 
 
@@ -160,8 +161,8 @@ def test_a_missing_figure_is_one_hosts_and_changes_nothing_for_others():
 
 def test_small_messages_and_latencies_are_not_compared():
     fleet = [edited(record, "all_reduce", lambda _: {"size": 1 << 20}) for record in healthy(5, 4)]
-    assert not compared(broken(tuple(fleet), 1, ("all_reduce", times(0.4)))).flaws
-    assert compared(broken(healthy(5, 4), 1, ("all_reduce", times(0.4)))).flaws
+    assert not compare_hosts(broken(tuple(fleet), 1, ("all_reduce", times(0.4)))).flaws
+    assert compare_hosts(broken(healthy(5, 4), 1, ("all_reduce", times(0.4)))).flaws
 
 
 def test_hosts_of_another_kind_are_not_compared():
@@ -172,14 +173,14 @@ def test_hosts_of_another_kind_are_not_compared():
     for change in ({"model": "Z9"}, {"count": 4}, {"topology": "SYS"}, {"driver": "1"}, {"nvls": True}):
         slow = edited(accepted("odd"), "tf32_matmul", times(0.5))
         odd = replace(slow, kind=replace(slow.kind, **change))
-        comparison = compared([*fleet, odd])
+        comparison = compare_hosts([*fleet, odd])
         assert not comparison.flaws
         assert "odd" not in comparison.hosts
-    assert compared([]).flaws == ()
+    assert compare_hosts([]).flaws == ()
 
 
 def test_of_two_hosts_a_slow_link_is_unproven():
-    comparison = compared(broken(healthy(2, model="NVIDIA Z9"), 1, ("peer_copy", times(0.8), 6, 1)))
+    comparison = compare_hosts(broken(healthy(2, model="NVIDIA Z9"), 1, ("peer_copy", times(0.8), 6, 1)))
     assert [(flaw.host, flaw.verdict) for flaw in comparison.flaws] == [("gpu-1", "UNPROVEN")]
 
 

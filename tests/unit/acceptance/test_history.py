@@ -5,14 +5,14 @@ import pytest
 from fleets import accepted, edited, kind, times, value
 from msgspec.structs import replace
 
-from rekindle.acceptance import since_last
+from rekindle.acceptance import find_changes
 
 THEN = accepted("gpu-1", kind(4))
 NOW = replace(THEN, started="2026-11-23T10:00:00Z")
 
 
 def flaws_of(change, now=NOW, then=(THEN,), name="bf16_matmul"):
-    found = since_last(edited(now, name, change, 2), then)
+    found = find_changes(edited(now, name, change, 2), then)
     return [(flaw.measurement, flaw.gpu, flaw.verdict) for flaw in found]
 
 
@@ -26,7 +26,7 @@ def test_five_percent_are_noted_and_ten_fail(factor, found):
 
 def test_it_names_the_gpu_both_figures_and_the_day():
     now, then = edited(NOW, "bf16_matmul", value(400.0), 2), edited(THEN, "bf16_matmul", value(800.0))
-    (found,) = since_last(now, [then])
+    (found,) = find_changes(now, [then])
     message = "GPU 2 (GPU-gpu-1-2): bf16_matmul is 400 TFLOP/s, 50.0% worse than the 800"
     assert found.message.startswith(message)
     assert "2026-11-22T10:00:00Z" in found.message
@@ -60,7 +60,7 @@ def test_a_serial_that_is_none_is_no_name(serial):
     alone = accepted("gpu-1", kind(1)), accepted("gpu-9", kind(1), started=NOW.started)
     if not serial.strip("0"):
         slow = edited(same(alone[1]), "bf16_matmul", times(0.5), 0)
-        assert list(since_last(slow, [same(alone[0])])) == []
+        assert list(find_changes(slow, [same(alone[0])])) == []
 
 
 def test_a_gpu_is_known_by_its_uuid_where_one_of_both_records_has_no_serial():
@@ -72,7 +72,7 @@ def test_a_gpu_is_known_by_its_uuid_where_one_of_both_records_has_no_serial():
 
 def test_pairs_count_too_and_noisy_figures_only_beyond_their_distance():
     slow = edited(NOW, "peer_copy", times(0.8), 2, 3)
-    flaws = [(flaw.measurement, flaw.gpu, flaw.verdict) for flaw in since_last(slow, [THEN])]
+    flaws = [(flaw.measurement, flaw.gpu, flaw.verdict) for flaw in find_changes(slow, [THEN])]
     assert flaws == [("peer_copy", 2, "FAIL"), ("peer_copy", 3, "FAIL")]
 
 

@@ -11,7 +11,7 @@ from shutil import copytree, ignore_patterns
 import pytest
 
 from rekindle.records import AcceptanceRecord
-from rekindle.records.base import decode
+from rekindle.records.base import decode_json
 
 JOB = Path(__file__).parents[3] / "flare_jobs" / "acceptance"
 UUIDS = ("GPU-add2de73-411c-40ec-8f93-a762433e4cf4", "GPU-eb463e3f-6e6e-cda2-131c-5118c6a5a672")
@@ -106,7 +106,7 @@ def measure(recordings, tmp_path):
 def _figures(tmp_path):
     event = json.loads((tmp_path / "evidence" / "acceptance.jsonl").read_text())
     assert event["nonce"] == "n"
-    record = decode(json.dumps(event["record"]), AcceptanceRecord)
+    record = decode_json(json.dumps(event["record"]), AcceptanceRecord)
     return record, {(measurement.name, measurement.gpu): measurement for measurement in record.measurements}
 
 

@@ -5,10 +5,17 @@ import pytest
 from fleets import accepted, edited, kind, value
 from msgspec.structs import replace
 
-from rekindle.acceptance import compared, evaluated, failed_gpus, judged, only_slow, since_last
-from rekindle.acceptance.looks import worse_names
-from rekindle.records import to_builtins
-from rekindle.records.acceptance import Again, GpuUse, Look
+from rekindle.acceptance import (
+    compare_hosts,
+    evaluate_figures,
+    find_changes,
+    find_failed_gpus,
+    is_only_slow,
+    judge_acceptance,
+)
+from rekindle.acceptance.looks import list_doubtful
+from rekindle.records import dump_builtins
+from rekindle.records.acceptance import GpuUse, LaterLook, Look
 from rekindle.records.host import GpuProcess
 
 HOST = accepted("gpu-1", kind(4))
@@ -17,12 +24,12 @@ G3 = "GPU-gpu-1-3"
 
 def looked(record, name, first, *later, gpu=3, peer=None):
     """Return the record with these values of several looks."""
-    again = tuple(Again(value=number, holds=True) for number in later)  # the host's own result
+    again = tuple(LaterLook(value=number, holds=True) for number in later)  # the host's own result
     return edited(record, name, value(first, again=again), gpu, peer)
 
 
 def verdict(record, **rest):
-    return judged(evaluated(record), **rest)
+    return judge_acceptance(evaluate_figures(record), **rest)
 
 
 @pytest.mark.parametrize(
@@ -56,8 +63,8 @@ def test_it_fails_only_if_every_look_is_worse(figure, bads, found, message):
     assert judgement.flaws[0].message.endswith(message)
     then = ", ".join(f"{number:.4g}" for number in values[1:])
     assert f"{name} is {values[0]:.4g}{unit}, then {then}, and the norm is" in judgement.flaws[0].message
-    assert evaluated(evaluated(record)) == evaluated(record)
-    assert failed_gpus(evaluated(record)) == ({G3} if found == "FAIL" else set())
+    assert evaluate_figures(evaluate_figures(record)) == evaluate_figures(record)
+    assert find_failed_gpus(evaluate_figures(record)) == ({G3} if found == "FAIL" else set())
 
 
 def test_each_look_is_compared_with_the_same_look_at_the_hosts_other_gpus():
@@ -92,9 +99,12 @@ def test_in_a_fleet_a_gpu_is_as_fast_as_its_best_look():
     fleet = [accepted(f"gpu-{n}", kind(4)) for n in range(1, 5)]
 
     def found(*values):
-        records = [evaluated(looked(fleet[0], "host_to_device", *values)), *map(evaluated, fleet[1:])]
-        flaws = [flaw for flaw in compared(records).flaws if flaw.host == "gpu-1"]
-        return judged(records[0], flaws, compared=True).verdict
+        records = [
+            evaluate_figures(looked(fleet[0], "host_to_device", *values)),
+            *map(evaluate_figures, fleet[1:]),
+        ]
+        flaws = [flaw for flaw in compare_hosts(records).flaws if flaw.host == "gpu-1"]
+        return judge_acceptance(records[0], flaws, compared=True).verdict
 
     assert found(49, 49, 49, 49) == "FAIL"
     assert found(49, 54, 54, 54) == "PASS"
@@ -103,15 +113,17 @@ def test_in_a_fleet_a_gpu_is_as_fast_as_its_best_look():
 
 def test_beside_its_past_a_gpu_is_as_fast_as_its_best_look():
     now = replace(HOST, started="2026-11-23T10:00:00Z")
-    (slow,) = since_last(looked(now, "bf16_matmul", 600, 610, 605, 600), [HOST])
+    (slow,) = find_changes(looked(now, "bf16_matmul", 600, 610, 605, 600), [HOST])
     assert slow.verdict == "FAIL"
-    assert list(since_last(looked(now, "bf16_matmul", 600, 791, 791, 791), [HOST])) == []
+    assert list(find_changes(looked(now, "bf16_matmul", 600, 791, 791, 791), [HOST])) == []
 
 
 def test_the_hosts_own_opinion_counts_for_nothing():
     record = looked(HOST, "host_to_device", 38.5, 38, 38, 38)
     assert verdict(record).verdict == "FAIL"
-    (figure,) = (m for m in evaluated(record).measurements if (m.name, m.gpu) == ("host_to_device", G3))
+    (figure,) = (
+        m for m in evaluate_figures(record).measurements if (m.name, m.gpu) == ("host_to_device", G3)
+    )
     assert [again.holds for again in figure.again] == [False] * 3
 
 
@@ -144,11 +156,11 @@ def test_who_else_used_the_gpu_and_the_host_is_in_the_finding():
     ],
 )
 def test_what_is_measured_again(name, first, again):
-    assert worse_names(to_builtins(looked(HOST, name, first))) == again
-    assert worse_names(to_builtins(HOST)) == set()
+    assert list_doubtful(dump_builtins(looked(HOST, name, first))) == again
+    assert list_doubtful(dump_builtins(HOST)) == set()
     wrong = looked(looked(HOST, name, first), "memory_errors", 1, gpu=0)
-    assert worse_names(to_builtins(wrong)) == set()
-    assert worse_names({"schema": "?"}) == set()
+    assert list_doubtful(dump_builtins(wrong)) == set()
+    assert list_doubtful({"schema": "?"}) == set()
 
 
 @pytest.mark.parametrize(
@@ -166,8 +178,8 @@ def test_what_is_only_slow(name, slow):
     bad = 1e9 if name.startswith("ecc") else 3.0 if name in {"xids", "memory_errors", "pcie_width"} else 600.0
     record = looked(HOST, name, bad)
     assert verdict(record).verdict == "FAIL"
-    assert only_slow(evaluated(record)) is slow
-    assert only_slow(evaluated(HOST)) is False
+    assert is_only_slow(evaluate_figures(record)) is slow
+    assert is_only_slow(evaluate_figures(HOST)) is False
 
 
 def test_a_pair_of_gpus_too():

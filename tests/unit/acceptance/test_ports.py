@@ -8,7 +8,7 @@ import pytest
 from fleets import accepted, edited, kind
 from msgspec.structs import replace
 
-from rekindle.acceptance import compared, evaluated, judged
+from rekindle.acceptance import compare_hosts, evaluate_figures, judge_acceptance
 from rekindle.records import Measurement
 
 ACTIVE = ("4: ACTIVE", "5: LinkUp")
@@ -36,7 +36,7 @@ def verdict(found, host="gpu-1"):
     """Return what holds of a healthy host with these figures beside its own."""
     host = accepted(host, kind(4))
     figures = (msgspec.convert(figure, Measurement) for figure in found)
-    return judged(evaluated(replace(host, measurements=(*host.measurements, *figures))))
+    return judge_acceptance(evaluate_figures(replace(host, measurements=(*host.measurements, *figures))))
 
 
 def test_ports_that_are_active_hold(measured):
@@ -59,9 +59,9 @@ def test_a_port_without_a_cable_is_no_fault_of_a_host_alone_and_one_beside_other
         replace(record, measurements=(*record.measurements, msgspec.convert(found[0], Measurement)))
         for record in (accepted(f"gpu-{n}", kind(4)) for n in range(5))
     ]
-    assert not compared(map(evaluated, fleet)).flaws
+    assert not compare_hosts(map(evaluate_figures, fleet)).flaws
     fleet[3] = edited(fleet[3], "infiniband_ports_down", lambda _: {"value": 3.0, "norm": 3.0})
-    (flaw,) = compared(map(evaluated, fleet)).flaws
+    (flaw,) = compare_hosts(map(evaluate_figures, fleet)).flaws
     assert (flaw.host, flaw.measurement) == ("gpu-3", "infiniband_ports_down")
 
 

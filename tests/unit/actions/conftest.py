@@ -88,11 +88,11 @@ def home(tmp_path, recordings):
 def place(load, home, on_host, own_state):
     """Place a job, of a user who has sent nothing before, on the recorded host."""
     now = datetime.now(timezone.utc)
-    lease.keep(home, "h200", now, None)
+    lease.write_lease(home, "h200", now, None)
 
     def run(job="pt_ddp", left_s=None, execute=None, **more):
         if left_s is not None:
-            lease.keep(home, "h200", now, now + timedelta(seconds=left_s))
+            lease.write_lease(home, "h200", now, now + timedelta(seconds=left_s))
         args = {
             **{"folder": str(home), "job": job, "tmpdir": "/tmp/rekindle/tmp", "arguments": {}, "sizes": {}},
             **{"rerun": False, "max_age": "", "checkout": "", "gate": "host"},

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from rekindle.actions.base import Action
-from rekindle.actions.limits import limited
+from rekindle.actions.limits import limit_action
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def run(monkeypatch, load):
             def _get_remote_user(self):
                 return remote_user
 
-        action = limited(One).__new__(One)
+        action = limit_action(One).__new__(One)
         action._connection = SimpleNamespace(become=object() if become else None, default_user=local)
         action.validate_argument_spec = lambda spec: (None, {})
         return action.run(task_vars={}), bool(done)

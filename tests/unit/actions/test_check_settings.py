@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rekindle.records import LeaseRecord, read
+from rekindle.records import LeaseRecord, read_record
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def check(load, tmp_path):
 
 def test_settings_that_can_work_leave_a_lease(check, tmp_path):
     assert check(budget="45m", rekindle_jobs=["pt_ddp"]) == {"msg": "All settings are known."}
-    lease = read(tmp_path / "h" / "lease.json", LeaseRecord)
+    lease = read_record(tmp_path / "h" / "lease.json", LeaseRecord)
     assert lease.host == "h"
     assert lease.started < lease.ends
 

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 from report_folders import FAIL, HOST, PASS, PLAN
 
-from rekindle.records import LeaseRecord, write
+from rekindle.records import LeaseRecord, write_record
 
 FAILED = replace(FAIL, host="gpu-1")
 
@@ -18,7 +18,7 @@ def check(load, tmp_path):
 
     def run(verdict=None):
         if verdict:
-            write(tmp_path / "pt_ddp" / "verdict.json", verdict)
+            write_record(tmp_path / "pt_ddp" / "verdict.json", verdict)
         return load("check_verdicts").run({"folder": str(tmp_path), "jobs": ["pt_ddp"]}, host="gpu-1")
 
     return run
@@ -48,7 +48,7 @@ def test_anything_else_fails_with_its_reason(golden, check, verdict):
 
 
 def test_every_job_that_did_not_pass_is_named(load, tmp_path):
-    write(tmp_path / "pt_ddp" / "verdict.json", PASS)
+    write_record(tmp_path / "pt_ddp" / "verdict.json", PASS)
     args = {"folder": str(tmp_path), "jobs": ["pt_ddp", "llm_sft", "tf_mirrored"]}
     first, second = load("check_verdicts").run(args, host="gpu-1")["msg"].splitlines()
     assert "llm_sft" in first
@@ -61,8 +61,10 @@ def foresee(load, tmp_path):
 
     def run(plan=PLAN, ends=None):
         for name, record in {"host": HOST, "plan": plan}.items():
-            write(tmp_path / f"{name}.json", record)
-        write(tmp_path / "lease.json", LeaseRecord(host="gpu-1", started="2026-11-21T02:00:00Z", ends=ends))
+            write_record(tmp_path / f"{name}.json", record)
+        write_record(
+            tmp_path / "lease.json", LeaseRecord(host="gpu-1", started="2026-11-21T02:00:00Z", ends=ends)
+        )
         args = {"folder": str(tmp_path), "jobs": ["pt_ddp"]}
         task = SimpleNamespace(args=args, check_mode=True)
         return load("check_verdicts").run(args, host="gpu-1", _task=task)

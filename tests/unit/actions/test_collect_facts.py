@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from rekindle.records import HostRecord, read, to_builtins
+from rekindle.records import HostRecord, dump_builtins, read_record
 
 RECORDED = "0123456789abcdef"
 """The nonce of the recording."""
@@ -39,8 +39,8 @@ def collect(load, tmp_path, recordings):
 
 def test_a_host_is_asked_once_and_written_down(collect, tmp_path):
     result, ((command, sudoable, script),) = collect()
-    host = read(tmp_path / "host.json", HostRecord)
-    assert result == {"changed": False, "host": to_builtins(host), "warnings": []}
+    host = read_record(tmp_path / "host.json", HostRecord)
+    assert result == {"changed": False, "host": dump_builtins(host), "warnings": []}
     assert (host.host, len(host.gpus)) == ("lease-1", 2)
     assert shlex.split(command)[:3] == ["sh", "-s", "--"]
     assert shlex.split(command)[4:] == ["~/rekindle", "/tmp", "20"]
@@ -50,7 +50,7 @@ def test_a_host_is_asked_once_and_written_down(collect, tmp_path):
 
 def test_only_the_gpus_that_are_asked_for_are_written_down(collect, tmp_path):
     collect(gpus=[1])
-    assert [gpu.index for gpu in read(tmp_path / "host.json", HostRecord).gpus] == [1]
+    assert [gpu.index for gpu in read_record(tmp_path / "host.json", HostRecord).gpus] == [1]
     refused = collect(gpus=[2])[0]
     assert refused["failed"]
     assert refused["msg"].startswith("rekindle_gpus asks for GPU 2, and lease-1 has 0 (GPU-")
@@ -87,7 +87,7 @@ def test_a_host_that_stays_slow_does_not_lack_a_python(golden, collect, tmp_path
     again = lambda text: late(only(text, "pythons"), "pythons")  # noqa: E731
     slow, asked = collect(lambda text: late(text, "pythons"), again=again)
     assert len(asked) == 2
-    assert read(tmp_path / "host.json", HostRecord).pythons == ()
+    assert read_record(tmp_path / "host.json", HostRecord).pythons == ()
     broken, _ = collect(lambda text: late(text, "pythons"), again=lambda text: text[:200])
     golden(slow["msg"], broken["msg"])
 
@@ -138,7 +138,7 @@ def test_an_answer_that_makes_no_sense_fails(collect, tmp_path, monkeypatch):
         def refuse(*_, error=error):
             raise error("1e999")
 
-        monkeypatch.setattr("rekindle.hostfacts.nodes.host_record", refuse)
+        monkeypatch.setattr("rekindle.hostfacts.nodes.make_host_record", refuse)
         assert collect()[0]["msg"] == printed
     assert not (tmp_path / "host.json").exists()
 
@@ -148,7 +148,7 @@ def test_a_host_that_lacks_what_it_needs_fails_and_is_written_down(collect, tmp_
     assert result["failed"]
     assert "host" not in result
     assert "Fix: " in result["msg"]
-    assert read(tmp_path / "host.json", HostRecord).host == "lease-1"
+    assert read_record(tmp_path / "host.json", HostRecord).host == "lease-1"
 
 
 def test_arguments_that_are_no_such_thing_are_refused(collect):

@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from rekindle.records import HostRecord, Slurm, read
+from rekindle.records import HostRecord, Slurm, read_record
 
 RECORDED = "0123456789abcdef"
 """The nonce of the recording."""
@@ -52,7 +52,10 @@ def collect(load, tmp_path, recordings):
 
 def test_the_node_is_the_host_and_the_login_node_has_a_record_of_its_own(collect, tmp_path):
     result, (_, mktemp, srun, rm) = collect()
-    host, login = read(tmp_path / "host.json", HostRecord), read(tmp_path / "login.json", HostRecord)
+    host, login = (
+        read_record(tmp_path / "host.json", HostRecord),
+        read_record(tmp_path / "login.json", HostRecord),
+    )
     assert (host.host, host.os.name.split()[0]) == ("login-1", "Node's")
     assert host.slurm == Slurm(**{**ASKED, "extra": ("--exclusive",)})
     assert (login.host, login.os.name.split()[0], login.slurm) == ("login-1", "Login's", None)
@@ -69,7 +72,7 @@ def test_a_host_that_is_no_login_node_any_more_has_no_record_of_one(collect, tmp
     _, commands = collect(slurm={})
     assert len(commands) == 1
     assert not (tmp_path / "login.json").exists()
-    assert read(tmp_path / "host.json", HostRecord).slurm is None
+    assert read_record(tmp_path / "host.json", HostRecord).slurm is None
 
 
 def failed(stderr="", stdout="", rc=1):
@@ -111,7 +114,7 @@ def test_a_node_of_each_kind_that_the_partition_has_is_looked_at(golden, collect
     assert "--nodelist=m1 --immediate=20" in other
     assert "gpus-per-node" not in other
     assert [path.name for path in tmp_path.glob("node-*.json")] == ["node-m1.json"]
-    known = read(tmp_path / "login.json", HostRecord).cluster
+    known = read_record(tmp_path / "login.json", HostRecord).cluster
     groups = [f"{group.partition} {group.nodes} {group.state} {group.why}" for group in known.groups]
     golden(*groups, *result["warnings"])
     collect(sinfo=N9)
@@ -122,4 +125,4 @@ def test_what_the_cluster_never_gives_is_refused_before_a_node_is_asked_for(gold
     result, commands = collect(sinfo=N9.replace("1-00:00:00", "1:00:00"))
     golden(*result["msg"].splitlines())
     assert len(commands) == 1
-    assert read(tmp_path / "login.json", HostRecord).cluster
+    assert read_record(tmp_path / "login.json", HostRecord).cluster

@@ -14,13 +14,13 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from plays import REPOSITORY
 
 from rekindle.actions import clock as clock_of_host
-from rekindle.host.archive import unpack
-from rekindle.records import PlacedRecord, RunSpec, read, write
-from rekindle.results import received
+from rekindle.host.archive import unpack_archive
+from rekindle.records import PlacedRecord, RunSpec, read_record, write_record
+from rekindle.results import collection
 
 PAYLOAD = REPOSITORY / "src"
 SENT, MEASURES = (
-    read(REPOSITORY / "tests/recordings" / run / "spec.json", RunSpec)
+    read_record(REPOSITORY / "tests/recordings" / run / "spec.json", RunSpec)
     for run in ("runs/pt_ddp-cpu-2", "acceptance/h200-x2")
 )
 
@@ -31,14 +31,14 @@ def collect(tmp_path, monkeypatch, load, shell):
     action, shown = load("collect_run"), []
     module = action.module
     monkeypatch.setattr(module, "Display", lambda: SimpleNamespace(display=shown.append))
-    monkeypatch.setattr(module.received, "keep", lambda packed, dest, *rest: unpack(packed, dest))
+    monkeypatch.setattr(module.received, "keep", lambda packed, dest, *rest: unpack_archive(packed, dest))
 
     def run(dest, between=lambda: None, spec=SENT, message="time.time()"):
         monkeypatch.setattr(clock_of_host, "TIME", f"import time; print({message})")
         placed = PlacedRecord(
             run=str(tmp_path / "run"), payload=str(PAYLOAD), spec=spec, at="2026-11-25T22:28:00Z"
         )
-        write(tmp_path / f"{dest}.placed.json", placed)
+        write_record(tmp_path / f"{dest}.placed.json", placed)
         answer = {"job": dest, "python": sys.executable, "home": str(tmp_path)}
         connection = SimpleNamespace(fetch_file=lambda *names: (between(), shutil.copy(*names)))
         return action.run(answer, _low_level_execute_command=shell, _connection=connection), shown
@@ -118,7 +118,7 @@ def test_a_list_of_what_stayed_that_is_broken_is_reported(collect, tmp_path, mon
         dest.mkdir()
         (dest / "left.json").write_text("{")
 
-    monkeypatch.setattr(received, "keep", keep)
+    monkeypatch.setattr(collection, "keep_run", keep)
     result, (printed,) = collect("one")
     assert result == {}
     assert "left.json is not a valid LeftBehind: " in printed
@@ -130,7 +130,9 @@ def clock(collect, monkeypatch):
 
     def run(message, spec=MEASURES):
         found = []
-        monkeypatch.setattr(received, "keep", lambda packed, dest, placed, clock, _: found.append(clock))
+        monkeypatch.setattr(
+            collection, "keep_run", lambda packed, dest, placed, clock, _: found.append(clock)
+        )
         assert collect("one", spec=spec, message=message)[0] == {}
         return found[0]
 
@@ -157,7 +159,7 @@ def test_the_payload_on_the_host_has_a_digest_if_it_can_be_read(collect, tmp_pat
     with zipfile.ZipFile(payload, "w") as archive:
         for path in (PAYLOAD / "rekindle").rglob("*.py"):
             archive.write(path, path.relative_to(PAYLOAD))
-    monkeypatch.setattr(received, "keep", lambda *given: found.append(given[-1]))
+    monkeypatch.setattr(collection, "keep_run", lambda *given: found.append(given[-1]))
     monkeypatch.setattr(sys.modules[__name__], "PAYLOAD", payload if readable else PAYLOAD)
     assert collect("one")[0] == {}
     assert found == [hashlib.sha256(payload.read_bytes()).hexdigest() if readable else ""]

@@ -12,7 +12,7 @@ from ansible.errors import AnsibleActionFail
 from msgspec.structs import replace
 from plays import REPOSITORY
 
-from rekindle.records import PayloadRecord, PlanRecord, read, timestamp, write
+from rekindle.records import PayloadRecord, PlanRecord, format_time, read_record, write_record
 
 
 @pytest.fixture
@@ -20,11 +20,11 @@ def bring(load, shell, tmp_path, monkeypatch):
     """Bring a repository's one job with a copy that results in ``copied``; returns also what it was given."""
     action, warned, given, home = load("copy_payload"), [], [], tmp_path / "h"
     home.mkdir()
-    write(
+    write_record(
         home / "plan.json",
-        PlanRecord(host="h", made=timestamp(), host_sha256="0" * 64, nvflare="2.7.3", environments=()),
+        PlanRecord(host="h", made=format_time(), host_sha256="0" * 64, nvflare="2.7.3", environments=()),
     )
-    write(home / "host.json", replace(solver_hosts.host(), host="h"))
+    write_record(home / "host.json", replace(solver_hosts.host(), host="h"))
     (tmp_path / "jobs" / "toy").mkdir(parents=True)
     (tmp_path / "jobs" / "toy" / "job.py").touch()
     monkeypatch.setattr(action.module, "JOBS", tmp_path / "jobs")
@@ -51,7 +51,7 @@ def test_it_is_copied_for_its_owner_alone_and_written_down(bring, tmp_path):
     assert given == {"dest": "/r/jobs/", "mode": "0600", "directory_mode": "0700"}
     assert source.parent == tmp_path / "payload"
     assert source.is_file()
-    written = read(tmp_path / "h" / "payload.json", PayloadRecord)
+    written = read_record(tmp_path / "h" / "payload.json", PayloadRecord)
     assert written == PayloadRecord(host="h", path=f"/r/jobs/{source.name}")
     assert (result, warned) == ({"changed": True}, [])
 
@@ -82,7 +82,7 @@ def test_what_is_there_as_it_is_here_is_not_copied(bring, tmp_path, spoil, copie
     spoil(there)
     result, given, _ = bring({"changed": True}, there=None, root=str(tmp_path / "r"))
     assert (result, len(given)) == ({"changed": copies == 1}, copies)
-    assert read(tmp_path / "h" / "payload.json", PayloadRecord).path == str(there)
+    assert read_record(tmp_path / "h" / "payload.json", PayloadRecord).path == str(there)
 
 
 def test_a_copy_that_failed_is_not_written_down(bring, tmp_path):
@@ -100,9 +100,9 @@ def test_files_that_somebody_may_miss_are_named(bring):
 def test_the_folder_of_a_users_own_job_travels_beside_ours_as_it_is(bring, tmp_path):
     mine = tmp_path / "elsewhere"
     shutil.copytree(REPOSITORY / "tests" / "lookalikes" / "own" / "fitted_line", mine)
-    plan = read(tmp_path / "h" / "plan.json", PlanRecord)
+    plan = read_record(tmp_path / "h" / "plan.json", PlanRecord)
     own = {"line": str(mine / "job.yml")}
-    write(tmp_path / "h" / "plan.json", replace(plan, jobs=("line",), own=own))
+    write_record(tmp_path / "h" / "plan.json", replace(plan, jobs=("line",), own=own))
     _, (given,), warned = bring({}, ["notes.txt"])
     with zipfile.ZipFile(given["src"]) as archive:
         names = {name for name in archive.namelist() if name.startswith("flare_jobs/")}
@@ -115,8 +115,8 @@ def test_the_folder_of_a_users_own_job_travels_beside_ours_as_it_is(bring, tmp_p
 def test_data_that_a_job_has_here_travel_with_it(bring, tmp_path):
     mine = tmp_path / "line"
     shutil.copytree(REPOSITORY / "tests" / "honest" / "jobs" / "data_of_sites", mine)
-    plan = read(tmp_path / "h" / "plan.json", PlanRecord)
-    write(tmp_path / "h" / "plan.json", replace(plan, own={"line": str(mine)}))
+    plan = read_record(tmp_path / "h" / "plan.json", PlanRecord)
+    write_record(tmp_path / "h" / "plan.json", replace(plan, own={"line": str(mine)}))
     _, (given,), _ = bring({})
     with zipfile.ZipFile(given["src"]) as archive:
         names = {name for name in archive.namelist() if name.startswith("flare_jobs/data_of_sites.data/")}

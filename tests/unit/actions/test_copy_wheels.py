@@ -42,7 +42,7 @@ def bring(load, home, tmp_path, monkeypatch):
     pin = Pin("a", "1", frozenset([hashlib.sha256(content).hexdigest()]))
     monkeypatch.setattr(action.module, "pins", lambda text, architecture: [pin])
     for name in ("driver.txt", "torch-system-py312.txt"):
-        lock = locks.sha256(name)
+        lock = locks.digest_lock(name)
         wheel = tmp_path / "wheelhouse" / lock[:12] / "a-1.whl"
         wheel.parent.mkdir(parents=True)
         wheel.write_bytes(content)

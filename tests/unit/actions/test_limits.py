@@ -13,7 +13,7 @@ from jinja2 import Template
 from plays import OWN_PLAYBOOK, REPOSITORY
 
 from rekindle.actions import limits
-from rekindle.actions.limits import limited, within
+from rekindle.actions.limits import limit_action, limit_time
 
 HERE = {"check_settings", "check_verdicts", "evaluate_acceptance", "make_plan"}
 HERE |= {"judge_federation", "save_environments", "write_reports"}
@@ -125,13 +125,13 @@ def test_what_takes_longer_is_given_up_with_what_it_started():
     def wait():
         subprocess.Popen(["sleep", "1000"]).wait()
 
-    with pytest.raises(TimeoutError, match=r"gave no answer within 0\.3 s"), within(0.3):
+    with pytest.raises(TimeoutError, match=r"gave no answer within 0\.3 s"), limit_time(0.3):
         wait()
     assert not psutil.Process().children(recursive=True)
 
 
 def test_what_is_in_time_is_left_in_peace():
-    with within(0.2):
+    with limit_time(0.2):
         pass
     time.sleep(0.3)
 
@@ -139,7 +139,7 @@ def test_what_is_in_time_is_left_in_peace():
 def test_a_host_sets_no_variable_by_facts():
     python = {"discovered_interpreter_python": "/usr/bin/python3"}
 
-    @limited
+    @limit_action
     class Task:
         _low_level_execute_command = None
 
@@ -164,7 +164,7 @@ def test_an_answer_without_end_is_ended_before_it_fills_the_memory():
     before = psutil.Process().memory_info().rss
     with (
         pytest.raises(limits.Flood, match=r"The host sends more than 1 MiB as one answer\."),
-        limits.heard(1 << 20),
+        limits.limit_output(1 << 20),
     ):
         floods()
     assert psutil.Process().memory_info().rss - before < 512 << 20
@@ -172,10 +172,10 @@ def test_an_answer_without_end_is_ended_before_it_fills_the_memory():
 
 
 def test_an_answer_that_was_read_and_is_too_long_is_refused():
-    execute = limits.bounded(lambda command: {"stdout": "x" * (17 << 20), "stderr": ""})
+    execute = limits.bound_execution(lambda command: {"stdout": "x" * (17 << 20), "stderr": ""})
     with pytest.raises(limits.Flood):
         execute("cat")
-    assert limits.bounded(lambda command: {"stdout": "x", "stderr": ""})("cat")["stdout"] == "x"
+    assert limits.bound_execution(lambda command: {"stdout": "x", "stderr": ""})("cat")["stdout"] == "x"
 
 
 def test_what_ssh_says_of_a_connection_that_failed_is_cut():
@@ -183,7 +183,7 @@ def test_what_ssh_says_of_a_connection_that_failed_is_cut():
         raise AnsibleConnectionFailure("x" * 1_000_000)
 
     with pytest.raises(AnsibleConnectionFailure) as caught:
-        limits.bounded(execute)("true")
+        limits.bound_execution(execute)("true")
     assert len(str(caught.value)) <= 4_000
 
 
@@ -194,7 +194,7 @@ def test_a_file_that_is_fetched_has_an_end(tmp_path):
 
     (tmp_path / "large").write_bytes(bytes(1 << 21))
     with pytest.raises(subprocess.CalledProcessError):
-        limits.fetch(Connection(), f"{tmp_path}/large", f"{tmp_path}/here", 1 << 20)
+        limits.fetch_file(Connection(), f"{tmp_path}/large", f"{tmp_path}/here", 1 << 20)
     assert (tmp_path / "here").stat().st_size <= 1 << 20
-    limits.fetch(Connection(), f"{tmp_path}/large", f"{tmp_path}/here", 1 << 22)
+    limits.fetch_file(Connection(), f"{tmp_path}/large", f"{tmp_path}/here", 1 << 22)
     assert (tmp_path / "here").stat().st_size == 1 << 21

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from plays import REPOSITORY
 
 from rekindle import jobs
-from rekindle.capsule.specs import environment_specs
-from rekindle.environments.lockfile import pins
-from rekindle.records import Engine, HostRecord, LeaseRecord, PlanRecord, read, write
+from rekindle.capsule.specs import make_specs
+from rekindle.environments.lockfile import read_pins
+from rekindle.records import Engine, HostRecord, LeaseRecord, PlanRecord, read_record, write_record
 from rekindle.records.job import Folders
 
 
@@ -36,13 +36,13 @@ def plan(load, home):
 
 
 def _builds(home):
-    environments = read(home / "plan.json", PlanRecord).environments
+    environments = read_record(home / "plan.json", PlanRecord).environments
     return {planned.framework: planned.build and planned.build.version for planned in environments}
 
 
 def test_a_plan_is_of_the_host_as_it_was_read(plan, home):
     assert "failed" not in plan()
-    written = read(home / "plan.json", PlanRecord)
+    written = read_record(home / "plan.json", PlanRecord)
     assert written.host == "h200"
     assert written.host_sha256 == hashlib.sha256((home / "host.json").read_bytes()).hexdigest()
     assert list(_builds(home)) == ["torch"]
@@ -57,7 +57,7 @@ def test_each_environment_is_planned_once_and_the_highest_priority_is_first(plan
 
     monkeypatch.setattr(jobs, "load_job", prioritised)
     plan(jobs=["tensor_stream", "tf_mirrored", "pt_ddp", "llm_sft"], frameworks=["torch", "lightning"])
-    written = read(home / "plan.json", PlanRecord)
+    written = read_record(home / "plan.json", PlanRecord)
     assert written.jobs == ("tf_mirrored", "llm_sft", "tensor_stream", "pt_ddp")
     assert sorted(_builds(home)) == ["lightning", "tensorflow", "torch", "transformers"]
 
@@ -68,12 +68,12 @@ def test_a_job_whose_data_are_not_there_is_known_before_anything_is_built(
     from_file, given = jobs.load_job, Folders(from_=f"{tmp_path}/site-{{n}}")
     monkeypatch.setattr(jobs, "load_job", lambda *names: replace(from_file(*names), data=given))
     (tmp_path / "site-1").mkdir()
-    write(home / "lease.json", LeaseRecord(host="h200", started="2026-11-21T02:00:00Z", ends=None))
+    write_record(home / "lease.json", LeaseRecord(host="h200", started="2026-11-21T02:00:00Z", ends=None))
     result = plan(check=True, _low_level_execute_command=shell)
     assert result["msg"].startswith(
         f"h200 has no folder {tmp_path}/site-2, with the data of site-2 of pt_ddp. Fix: "
     )
-    assert list(read(home / "plan.json", PlanRecord).lacking) == ["pt_ddp"]
+    assert list(read_record(home / "plan.json", PlanRecord).lacking) == ["pt_ddp"]
     (tmp_path / "site-2").mkdir()
     assert "failed" not in plan(check=True, _low_level_execute_command=shell)
 
@@ -93,7 +93,7 @@ def test_one_environment_that_cannot_be_had_is_a_warning_and_none_a_failure(plan
 def test_a_capsule_is_held_or_refused_and_the_user_s_pins_go_before_its_own(plan, home, recordings):
     capsule, lock = str(recordings / "h200-x2"), "torch-system-py312.txt"
     assert "failed" not in plan(capsule=capsule, system_site=True)
-    assert read(home / "plan.json", PlanRecord).environments[0].build.lock == lock
+    assert read_record(home / "plan.json", PlanRecord).environments[0].build.lock == lock
     assert f"The capsule's {lock} cannot be rebuilt here: " in plan(capsule=capsule)["msg"]
     assert _builds(home) == {"torch": None}
     assert "torch is pinned to 1.0; " in plan(capsule=capsule, pins={"torch": "1.0"})["msg"]
@@ -112,10 +112,12 @@ def test_a_wheelhouse_that_lacks_a_lock_fails_and_leaves_the_plan_to_be_bundled(
     printed = plan(wheelhouse=str(tmp_path / "wheels"))["msg"]
     assert re.match(r"rekindle_wheelhouse is '.*', which has 0 of the \d+ files of driver\.txt\. ", printed)
     assert printed.endswith(f" Fix: rekindle bundle {home / 'plan.json'} -o {tmp_path / 'wheels'}")
-    for spec in environment_specs(read(home / "plan.json", PlanRecord), read(home / "host.json", HostRecord)):
+    for spec in make_specs(
+        read_record(home / "plan.json", PlanRecord), read_record(home / "host.json", HostRecord)
+    ):
         folder = tmp_path / "wheels" / spec["lock_sha256"][:12]
         folder.mkdir(parents=True)
-        for number, _ in enumerate(pins(spec["lock_text"], "x86_64")):
+        for number, _ in enumerate(read_pins(spec["lock_text"], "x86_64")):
             (folder / f"{number}.whl").touch()
     assert "failed" not in plan(wheelhouse=str(tmp_path / "wheels"))
     (folder / "0.whl").unlink()
@@ -127,17 +129,17 @@ def test_a_wheelhouse_that_lacks_a_lock_fails_and_leaves_the_plan_to_be_bundled(
 )
 def test_under_check_the_last_stage_holds_a_host_to_what_its_jobs_need(plan, home, asked):
     lease = LeaseRecord(host="h200", started="2026-11-21T02:00:00Z", ends="2026-11-21T03:00:00Z")
-    write(home / "lease.json", lease)
+    write_record(home / "lease.json", lease)
     assert ("pt_ddp takes about " in plan(**asked).get("msg", "")) is all(asked.values())
     assert _builds(home)["torch"]
-    write(home / "lease.json", replace(lease, ends=None))
+    write_record(home / "lease.json", replace(lease, ends=None))
     assert "failed" not in plan(**asked)
 
 
 def test_jobs_of_the_users_own_are_planned_by_name_and_found_by_path(plan, home, monkeypatch):
     monkeypatch.chdir(REPOSITORY / "tests")
     assert "failed" not in plan(jobs=["pt_ddp", "lookalikes/own/fitted_line/job.yml"])
-    written = read(home / "plan.json", PlanRecord)
+    written = read_record(home / "plan.json", PlanRecord)
     assert written.jobs == ("pt_ddp", "fitted_line")
     assert written.own == {"fitted_line": f"{REPOSITORY}/tests/lookalikes/own/fitted_line/job.yml"}
     assert list(_builds(home)) == ["torch", "torch+vision"]
@@ -146,7 +148,7 @@ def test_jobs_of_the_users_own_are_planned_by_name_and_found_by_path(plan, home,
 def test_an_example_that_the_checkout_has_no_more_stops_no_plan_and_is_reported_under_check(
     plan, home, tmp_path
 ):
-    write(home / "lease.json", LeaseRecord(host="h200", started="2026-11-21T02:00:00Z", ends=None))
+    write_record(home / "lease.json", LeaseRecord(host="h200", started="2026-11-21T02:00:00Z", ends=None))
     (tmp_path / "NVFlare" / "examples" / "hello-world" / "hello-numpy").mkdir(parents=True)
     asked = {"jobs": ["examples/hello-numpy", "examples/fedavg-early-stopping"]}
     asked["checkout"] = str(tmp_path / "NVFlare")
@@ -154,7 +156,7 @@ def test_an_example_that_the_checkout_has_no_more_stops_no_plan_and_is_reported_
     printed = plan(check=True, **asked)
     assert printed["failed"]
     assert "has no examples/advanced/fedavg-with-early-stopping any more" in printed["msg"]
-    assert list(read(home / "plan.json", PlanRecord).lacking) == ["fedavg-early-stopping"]
+    assert list(read_record(home / "plan.json", PlanRecord).lacking) == ["fedavg-early-stopping"]
     assert "Fix: Name a folder with NVFlare checked out at f8ee79e3b in rekindle_nvf" in printed["msg"]
 
 
@@ -164,10 +166,10 @@ DOCKER = Engine(path="/usr/bin/docker", version="29.0.1", nvidia=True)
 @pytest.mark.parametrize("engines", [(), (DOCKER,)])
 def test_the_images_of_jobs_that_could_run_there_are_planned(plan, home, tmp_path, engines):
     (tmp_path / "NVFlare" / "examples" / "advanced" / "bionemo" / "downstream").mkdir(parents=True)
-    write(home / "host.json", replace(read(home / "host.json", HostRecord), engines=engines))
+    write_record(home / "host.json", replace(read_record(home / "host.json", HostRecord), engines=engines))
     plan(jobs=["pt_ddp", "examples/bionemo-tap"], checkout=str(tmp_path / "NVFlare"))
     image = "nvcr.io/nvidia/clara/bionemo-framework:2.5"
-    assert read(home / "plan.json", PlanRecord).images == (image,) * len(engines)
+    assert read_record(home / "plan.json", PlanRecord).images == (image,) * len(engines)
 
 
 @pytest.mark.parametrize(
@@ -181,14 +183,14 @@ def test_the_images_of_jobs_that_could_run_there_are_planned(plan, home, tmp_pat
 )
 def test_gpus_are_measured_first_with_any_torch(plan, home, accept, planned, environments):
     assert "failed" not in plan(jobs=planned[-1:], accept=accept)
-    assert list(read(home / "plan.json", PlanRecord).jobs) == planned
+    assert list(read_record(home / "plan.json", PlanRecord).jobs) == planned
     assert list(_builds(home)) == environments
 
 
 @pytest.mark.parametrize("fields", [{"mig": True}, {"uuid": None}, {"state": "lost"}, None])
 def test_a_host_without_gpus_that_a_job_could_have_is_not_measured(plan, home, fields):
-    host = read(home / "host.json", HostRecord)
+    host = read_record(home / "host.json", HostRecord)
     gpus = tuple(replace(gpu, **fields) for gpu in host.gpus) if fields else ()
-    write(home / "host.json", replace(host, gpus=gpus, driver=host.driver if fields else None))
+    write_record(home / "host.json", replace(host, gpus=gpus, driver=host.driver if fields else None))
     plan(accept="short", gpus_required=False)
-    assert read(home / "plan.json", PlanRecord).jobs == ("pt_ddp",)
+    assert read_record(home / "plan.json", PlanRecord).jobs == ("pt_ddp",)

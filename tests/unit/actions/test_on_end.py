@@ -3,8 +3,8 @@
 
 import pytest
 
-from rekindle.actions import on_end
-from rekindle.actions.on_end import notify
+from rekindle.actions import notification
+from rekindle.actions.notification import notify_command
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def results(tmp_path):
 
 def test_it_gets_the_results_on_its_standard_input_and_their_folder(results):
     got = f"{results}/got"
-    assert notify(["sh", "-c", f'(cat; echo "$REKINDLE_RESULTS") > {got}'], results) is None
+    assert notify_command(["sh", "-c", f'(cat; echo "$REKINDLE_RESULTS") > {got}'], results) is None
     assert (results / "got").read_text() == f'{{"run": "r"}}{results}\n'
 
 
@@ -36,7 +36,7 @@ def test_it_gets_the_results_on_its_standard_input_and_their_folder(results):
     ],
 )
 def test_a_failure_is_one_sentence(results, command, what):
-    flaw = notify(command, results)
+    flaw = notify_command(command, results)
     assert flaw.startswith("rekindle_on_end, ")
     assert what in flaw
     assert flaw.isprintable()
@@ -46,6 +46,6 @@ def test_a_failure_is_one_sentence(results, command, what):
 
 
 def test_one_that_goes_on_is_ended_and_what_it_left_is_not_waited_for(results, monkeypatch):
-    monkeypatch.setattr(on_end, "LIMIT_S", 0.5)
-    assert "did not end within 0.5 s." in notify(["sleep", "60"], results)
-    assert notify(["sh", "-c", "sleep 5 &"], results) is None
+    monkeypatch.setattr(notification, "LIMIT_S", 0.5)
+    assert "did not end within 0.5 s." in notify_command(["sleep", "60"], results)
+    assert notify_command(["sh", "-c", "sleep 5 &"], results) is None

@@ -11,7 +11,7 @@ from plays import REPOSITORY
 from report_folders import PASS
 
 from rekindle import jobs
-from rekindle.host.payload import digest
+from rekindle.host.payload import digest_payload
 from rekindle.records import (
     Engine,
     EnvRecord,
@@ -21,32 +21,32 @@ from rekindle.records import (
     PlacedRecord,
     PlanRecord,
     VerdictRecord,
-    read,
-    to_builtins,
-    write,
+    dump_builtins,
+    read_record,
+    write_record,
 )
 from rekindle.records.job import Folders
-from rekindle.results import received as results
+from rekindle.results import collection as results
 from rekindle.results import seal, state
 
 
 def _assert_no_run(home, job, verdict, cause):
-    answer = read(home / job / "verdict.json", VerdictRecord)
+    answer = read_record(home / job / "verdict.json", VerdictRecord)
     assert (answer.verdict, answer.host, answer.job) == (verdict, "h200", job)
     assert cause in answer.cause
     assert answer.remedy
     assert f"{home.name}/{job}/verdict.json" in seal.read_seal(home.parent).digests
-    assert not results.placed_in(home, job).exists()
+    assert not results.locate_placed(home, job).exists()
 
 
 def test_a_job_that_can_run_is_placed(place, home, brought):
     result = place(arguments={"pt_ddp": {"local_epoch": 3}, "llm_sft": {"batch_size": 1}})
-    placed = read(home / "pt_ddp.placed.json", PlacedRecord)
-    assert result == {"spec": to_builtins(placed.spec), "run": placed.run, "finished": False}
+    placed = read_record(home / "pt_ddp.placed.json", PlacedRecord)
+    assert result == {"spec": dump_builtins(placed.spec), "run": placed.run, "finished": False}
     assert placed.payload == brought
     assert placed.run.startswith("/tmp/rekindle/runs/pt_ddp-")
     assert (placed.spec.host, placed.spec.job.arguments["local_epoch"]) == ("h200", 3)
-    assert state.sent("h200", placed.run) == placed.spec
+    assert state.read_sent("h200", placed.run) == placed.spec
     assert placed.spec.nonce
     assert not (home / "pt_ddp").exists()
 
@@ -61,7 +61,7 @@ def test_what_is_sent_has_the_digest_of_each_file_and_the_host_s_clock(place):
 def test_a_host_that_does_not_print_its_time_runs_nothing(place, home):
     result = place(execute=lambda command: {"rc": 0, "stdout": "noon", "stderr": ""})
     assert result["msg"].startswith("The host does not report its time. Fix: ")
-    assert not results.placed_in(home, "pt_ddp").exists()
+    assert not results.locate_placed(home, "pt_ddp").exists()
 
 
 def test_a_lease_shortens_the_job_and_not_its_name(place, home):
@@ -75,20 +75,20 @@ def test_a_lease_shortens_the_job_and_not_its_name(place, home):
 def test_a_job_without_an_environment_is_unsupported_with_its_cause(place, home):
     assert place("tf_mirrored") == {}
     _assert_no_run(home, "tf_mirrored", "UNSUPPORTED", "h200 has no tensorflow environment.")
-    plan = read(home / "plan.json", PlanRecord)
+    plan = read_record(home / "plan.json", PlanRecord)
     why = {"framework": "tensorflow", "build": None, "refusal": "No build fits. Fix: another driver."}
     refused = replace(plan.environments[0], **why)
-    write(home / "plan.json", replace(plan, environments=(*plan.environments, refused)))
+    write_record(home / "plan.json", replace(plan, environments=(*plan.environments, refused)))
     assert place("tf_mirrored") == {}
     _assert_no_run(home, "tf_mirrored", "UNSUPPORTED", "No build fits.")
 
 
 def test_a_job_that_the_hosts_gpus_cannot_hold_is_unsupported(place, home, monkeypatch):
-    host = read(home / "host.json", HostRecord)
-    write(home / "host.json", replace(host, gpus=host.gpus[:1]))
-    job = jobs.load_of_plan
+    host = read_record(home / "host.json", HostRecord)
+    write_record(home / "host.json", replace(host, gpus=host.gpus[:1]))
+    job = jobs.load_planned_job
     alone = {"when_short_of_gpus": "unsupported"}
-    monkeypatch.setattr(jobs, "load_of_plan", lambda *names: replace(job(*names), **alone))
+    monkeypatch.setattr(jobs, "load_planned_job", lambda *names: replace(job(*names), **alone))
     assert place() == {}
     _assert_no_run(home, "pt_ddp", "UNSUPPORTED", "pt_ddp needs 4 GPUs (2 sites × 2) and h200 has 1: ")
 
@@ -101,9 +101,9 @@ def test_an_example_that_the_checkout_has_no_more_is_unsupported(place, home, tm
 
 
 def test_a_job_whose_data_are_not_there_is_unsupported(place, home, monkeypatch, tmp_path):
-    job = jobs.load_of_plan
+    job = jobs.load_planned_job
     given = Folders(from_=f"{tmp_path}/site-{{n}}")
-    monkeypatch.setattr(jobs, "load_of_plan", lambda *names: replace(job(*names), data=given))
+    monkeypatch.setattr(jobs, "load_planned_job", lambda *names: replace(job(*names), data=given))
     (tmp_path / "site-1").mkdir()
     assert place() == {}
     why = f"h200 has no folder {tmp_path}/site-2, with the data of site-2 of pt_ddp."
@@ -125,11 +125,11 @@ def place_bionemo(place, home, tmp_path):
     """Place an example that runs in a container, on a host with an engine that has ``images``."""
     (tmp_path / "NVFlare" / "examples" / "advanced" / "bionemo" / "downstream").mkdir(parents=True)
     engine = Engine(path="/usr/bin/docker", version="29.0.1", nvidia=True)
-    write(home / "host.json", replace(read(home / "host.json", HostRecord), engines=(engine,)))
+    write_record(home / "host.json", replace(read_record(home / "host.json", HostRecord), engines=(engine,)))
 
     def run(images):
         if images is not None:
-            write(home / "images.json", ImagesRecord(host="h200", images=images))
+            write_record(home / "images.json", ImagesRecord(host="h200", images=images))
         return place("examples/bionemo-tap", checkout=str(tmp_path / "NVFlare"))
 
     return run
@@ -158,7 +158,7 @@ def test_a_job_whose_image_could_not_be_had_is_unsupported_and_no_other(
 def test_a_job_with_too_little_time_is_skipped(place, home, left_s):
     assert place(left_s=left_s) == {}
     _assert_no_run(home, "pt_ddp", "SKIPPED", "pt_ddp takes about 60 s and ")
-    assert not (state.folder() / "sent").exists()
+    assert not (state.make_state_folder() / "sent").exists()
 
 
 @pytest.mark.parametrize("before", ["SKIPPED", "FAIL", "broken"])
@@ -168,17 +168,17 @@ def test_a_verdict_other_than_pass_is_gone_once_the_job_is_placed(place, home, b
     if before == "broken":
         path.write_text("{")
     else:
-        write(path, replace(read(path, VerdictRecord), verdict=before))
+        write_record(path, replace(read_record(path, VerdictRecord), verdict=before))
     place(left_s=9000)
     assert not path.exists()
     assert not seal.read_seal(home.parent).digests
 
 
 def test_a_pass_stays_with_its_seal(place, home):
-    write(home / "pt_ddp" / "verdict.json", PASS)
+    write_record(home / "pt_ddp" / "verdict.json", PASS)
     seal.seal_run(home / "pt_ddp")
     assert place()["run"]
-    assert read(home / "pt_ddp" / "verdict.json", VerdictRecord) == PASS
+    assert read_record(home / "pt_ddp" / "verdict.json", VerdictRecord) == PASS
     assert "h200/pt_ddp/verdict.json" in seal.read_seal(home.parent).digests
 
 
@@ -201,20 +201,20 @@ def test_without_a_whole_record_it_fails(place, home, name):
     assert f"{home / name} is not a valid " in place()["msg"]
     (home / name).unlink()
     assert f"{home / name} does not exist" in place()["msg"]
-    assert not results.placed_in(home, "pt_ddp").exists()
+    assert not results.locate_placed(home, "pt_ddp").exists()
 
 
 def test_a_job_of_the_users_own_is_known_by_its_code(place, home, tmp_path):
     code = shutil.copytree(REPOSITORY / "tests" / "lookalikes" / "own" / "fitted_line", tmp_path / "line")
-    plan, env = read(home / "plan.json", PlanRecord), read(home / "env.json", EnvRecord)
-    write(home / "plan.json", replace(plan, own={"line": str(code / "job.yml")}))
+    plan, env = read_record(home / "plan.json", PlanRecord), read_record(home / "env.json", EnvRecord)
+    write_record(home / "plan.json", replace(plan, own={"line": str(code / "job.yml")}))
     torch = next(environment for environment in env.environments if environment.framework == "torch")
     vision = replace(torch, framework="torch+vision")
-    write(home / "env.json", replace(env, environments=(*env.environments, vision)))
+    write_record(home / "env.json", replace(env, environments=(*env.environments, vision)))
     first = place("line", arguments={"line": {"rate": 0.5}})
     assert first["run"].startswith("/tmp/rekindle/runs/line-")
     assert first["spec"]["job"]["arguments"] == {"rate": 0.5}
-    assert first["spec"]["versions"]["code"] == digest(code)
+    assert first["spec"]["versions"]["code"] == digest_payload(code)
     (code / "client.py").write_text("")
     assert place("line", arguments={"line": {"rate": 0.5}})["run"] != first["run"]
     shutil.rmtree(code)
@@ -228,7 +228,7 @@ def test_what_cannot_be_placed_fails_with_its_reason(golden, place, home, monkey
         lines.append(place()["msg"])
     shutil.rmtree(home.parent / "payload")
     golden(*lines, place()["msg"])
-    assert not results.placed_in(home, "pt_ddp").exists()
+    assert not results.locate_placed(home, "pt_ddp").exists()
 
 
 def test_a_job_whose_files_git_does_not_track_is_unsupported(place, home):

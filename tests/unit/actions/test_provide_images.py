@@ -9,7 +9,7 @@ import pytest
 from docker_stand_in import Docker, digest
 from msgspec.structs import replace
 
-from rekindle.records import Engine, HostRecord, ImagesRecord, PlanRecord, read, write
+from rekindle.records import Engine, HostRecord, ImagesRecord, PlanRecord, read_record, write_record
 
 IMAGE, OTHER = "registry.example/line:1", "registry.example/other:2"
 
@@ -27,11 +27,11 @@ def have(load, home, docker, shell, monkeypatch):
     engine = Engine(path=str(docker.path), version="29.0.1", nvidia=True)
     root = docker.path.parents[1] / "root"
     (root / "cache").mkdir(parents=True)
-    host = read(home / "host.json", HostRecord)
+    host = read_record(home / "host.json", HostRecord)
 
     def run(*images, wheelhouse="", engine=engine):
-        write(home / "host.json", replace(host, host="h200", engines=(engine,), root=str(root)))
-        write(home / "plan.json", replace(read(home / "plan.json", PlanRecord), images=images))
+        write_record(home / "host.json", replace(host, host="h200", engines=(engine,), root=str(root)))
+        write_record(home / "plan.json", replace(read_record(home / "plan.json", PlanRecord), images=images))
         connection = SimpleNamespace(put_file=shutil.copy)
         answer = action.run(
             {"folder": str(home), "wheelhouse": str(wheelhouse)},
@@ -39,7 +39,7 @@ def have(load, home, docker, shell, monkeypatch):
             _low_level_execute_command=shell,
         )
         assert list((root / "cache").glob("*.tar")) == []
-        return answer, read(home / "images.json", ImagesRecord).images
+        return answer, read_record(home / "images.json", ImagesRecord).images
 
     return run
 

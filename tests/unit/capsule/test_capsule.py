@@ -8,47 +8,47 @@ import msgspec
 import pytest
 
 from rekindle import capsule, locks
-from rekindle.capsule.specs import environment_specs
-from rekindle.records import EnvRecord, HostRecord, RecordError, Slurm, read
+from rekindle.capsule.specs import make_specs
+from rekindle.records import EnvRecord, HostRecord, RecordError, Slurm, read_record
 from rekindle.results import state
-from rekindle.solver import solve
+from rekindle.solver import solve_plan
 
 OLD_LOCK = "# a lock of another day\nnvflare==2.7.3 \\\n    --hash=sha256:" + "a" * 64 + "\n"
 
 
 @pytest.fixture
 def host(recordings):
-    return read(recordings / "h200-x2" / "host.json", HostRecord)
+    return read_record(recordings / "h200-x2" / "host.json", HostRecord)
 
 
 @pytest.fixture
 def kept(tmp_path, recordings):
     """Return a capsule whose torch lock is another than ours of that name."""
-    env = read(recordings / "h200-x2" / "env.json", EnvRecord)
+    env = read_record(recordings / "h200-x2" / "env.json", EnvRecord)
     digest = hashlib.sha256(OLD_LOCK.encode()).hexdigest()
     torch = next(environment for environment in env.environments if environment.framework == "torch")
     env = msgspec.structs.replace(env, environments=(msgspec.structs.replace(torch, lock_sha256=digest),))
-    state.keep_lock(OLD_LOCK)
-    capsule.save(env, tmp_path)
+    state.keep_sent_lock(OLD_LOCK)
+    capsule.save_environments(env, tmp_path)
     return tmp_path
 
 
 def _plan(host, kept, framework="torch", **changes):
-    plan = solve(
+    plan = solve_plan(
         msgspec.structs.replace(host, **changes),
         [framework],
         gpus_required=True,
         system_site=True,
-        pins=capsule.pins(kept),
+        pins=capsule.list_frameworks(kept),
         made="2026-11-21T02:00:00Z",
         host_sha256="0" * 64,
     )
-    return capsule.applied(plan, msgspec.structs.replace(host, **changes), kept)
+    return capsule.apply_capsule(plan, msgspec.structs.replace(host, **changes), kept)
 
 
 def test_the_capsule_s_own_lock_is_installed(host, kept):
     plan = _plan(host, kept)
-    spec = environment_specs(plan, host, kept)[1]
+    spec = make_specs(plan, host, kept)[1]
     assert spec["lock_text"] == OLD_LOCK
     assert spec["lock_sha256"] == hashlib.sha256(OLD_LOCK.encode()).hexdigest()
     assert plan.environments[0].build.python_version == "3.12.3"
@@ -64,18 +64,18 @@ def test_a_host_without_that_python_is_refused(golden, host, kept):
 @pytest.fixture
 def lightning(tmp_path, recordings):
     """Return a capsule of Lightning beside the host's own torch."""
-    env = read(recordings / "h200-x2" / "env.json", EnvRecord)
+    env = read_record(recordings / "h200-x2" / "env.json", EnvRecord)
     torch = next(environment for environment in env.environments if environment.framework == "torch")
     name = "lightning-system-py312.txt"
-    changes = {"lock": name, "lock_sha256": locks.sha256(name)}
+    changes = {"lock": name, "lock_sha256": locks.digest_lock(name)}
     changes["packages"] = {**torch.packages, "lightning": "2.6.6"}
     environments = (msgspec.structs.replace(torch, framework="lightning", **changes),)
-    capsule.save(msgspec.structs.replace(env, environments=environments), tmp_path)
+    capsule.save_environments(msgspec.structs.replace(env, environments=environments), tmp_path)
     return tmp_path
 
 
 def test_what_stands_on_a_lent_torch_is_rebuilt_on_the_same_torch_alone(golden, host, lightning):
-    assert capsule.pins(lightning) == {"lightning": "2.6.6"}
+    assert capsule.list_frameworks(lightning) == {"lightning": "2.6.6"}
     build = _plan(host, lightning, "lightning").environments[0].build
     assert (build.lock, build.python) == ("lightning-system-py312.txt", "/opt/torch/.venv/bin/python3")
     newer = [msgspec.structs.replace(python, torch=python.torch and "2.13.0") for python in host.pythons]
@@ -93,10 +93,10 @@ def test_a_lock_that_is_altered_or_gone_and_a_folder_that_is_no_capsule_are_name
     for spoil in spoils:
         spoil()
         with pytest.raises(RecordError) as error:
-            environment_specs(plan, host, kept)
+            make_specs(plan, host, kept)
         lines.append(str(error.value))
     with pytest.raises(RecordError) as error:
-        capsule.pins(tmp_path / "none")
+        capsule.list_frameworks(tmp_path / "none")
     golden(*lines, str(error.value))
 
 
@@ -122,31 +122,31 @@ def test_a_lock_is_pins_and_their_digests_or_it_is_refused(kept, host, text):
     (kept / "env.json").write_text(json.dumps(env))
     (kept / "locks" / env["environments"][0]["lock"]).write_bytes(text.encode())
     with pytest.raises(RecordError, match=r"torch-system-py312\.txt has the line .* Fix: ") as error:
-        environment_specs(_plan(host, kept), host, kept)
+        make_specs(_plan(host, kept), host, kept)
     assert "\n" not in str(error.value)
 
 
 def test_our_own_locks_are_pins_and_their_digests():
-    for name in locks.names():
-        assert capsule.capsules._pins_alone(name, locks.text(name).encode()) == locks.text(name)
-        assert capsule.lock_text(name, locks.sha256(name)) == locks.text(name)
+    for name in locks.list_locks():
+        assert capsule.capsules._pins_alone(name, locks.read_lock(name).encode()) == locks.read_lock(name)
+        assert capsule.find_lock(name, locks.digest_lock(name)) == locks.read_lock(name)
 
 
 def test_a_capsule_is_of_locks_that_were_sent_alone(tmp_path, kept):
-    env = read(kept / "env.json", EnvRecord)
+    env = read_record(kept / "env.json", EnvRecord)
     made_up = hashlib.sha256(b"made up").hexdigest()
     (torch,) = env.environments
     other = msgspec.structs.replace(env, environments=(msgspec.structs.replace(torch, lock_sha256=made_up),))
     (tmp_path / "new/locks").mkdir(parents=True)
     (tmp_path / "new/locks" / torch.lock).write_text("made up")
     with pytest.raises(RecordError, match=r"was never sent from here, and no capsule has it\. Fix: "):
-        capsule.save(other, tmp_path / "new")
+        capsule.save_environments(other, tmp_path / "new")
     assert not (tmp_path / "new/env.json").exists()
 
 
 def test_on_a_cluster_an_environment_is_the_same_on_whichever_node(host, kept):
     slurm = Slurm(partition="gpu", nodes=2, gpus_per_node=2, time="01:00:00")
     login = msgspec.structs.replace(host, slurm=slurm)
-    driver, torch = environment_specs(_plan(host, kept), login, kept)
+    driver, torch = make_specs(_plan(host, kept), login, kept)
     assert torch["gpus"] == ["0", "1"]
     assert driver["gpus"] == []

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from plays import REPOSITORY
 
 from rekindle import locks
-from rekindle.capsule import lock_text, packages
+from rekindle.capsule import find_lock, packages
 from rekindle.jobs import load_job
-from rekindle.records import HostRecord, read
-from rekindle.records.plan import plain
-from rekindle.solver import solve
+from rekindle.records import HostRecord, read_record
+from rekindle.records.plan import name_plain
+from rekindle.solver import solve_plan
 
 PIN = "einops==0.8.2 \\\n    --hash=sha256:" + "a" * 64 + "\n"
 CLASH = "error: No solution found\n  cause: Because a==1 depends on numpy<2\n and numpy==2.4.6, you lose.\n"
@@ -23,7 +23,7 @@ CLASH = "error: No solution found\n  cause: Because a==1 depends on numpy<2\n an
 @pytest.fixture
 def planned(recordings, tmp_path, monkeypatch):
     """Return what plans a job with requirements, and answers for uv."""
-    host = read(recordings / "h200-x2" / "host.json", HostRecord)
+    host = read_record(recordings / "h200-x2" / "host.json", HostRecord)
     base = load_job(REPOSITORY / "flare_jobs", "pt_ddp")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     asked = []
@@ -35,7 +35,7 @@ def planned(recordings, tmp_path, monkeypatch):
 
         monkeypatch.setattr(subprocess, "run", uv)
         job = replace(base, requirements=requirements)
-        made = solve(
+        made = solve_plan(
             host,
             [job.packaged],
             gpus_required=True,
@@ -43,7 +43,7 @@ def planned(recordings, tmp_path, monkeypatch):
             made="2026-11-21T02:00:00Z",
             host_sha256="0" * 64,
         )
-        (entry,) = packages.with_packages(made, host, [job], tmp_path).environments
+        (entry,) = packages.add_packages(made, host, [job], tmp_path).environments
         return entry, len(asked)
 
     return plan
@@ -52,16 +52,16 @@ def planned(recordings, tmp_path, monkeypatch):
 def test_what_uv_adds_stands_below_the_lock_whose_pins_stay(planned, tmp_path):
     numpy = "numpy==1.0 \\\n    --hash=sha256:" + "b" * 64 + "\n"
     entry, asked = planned("einops", stdout=PIN + numpy)
-    text = lock_text(entry.build.lock, entry.build.lock_sha256, tmp_path)
+    text = find_lock(entry.build.lock, entry.build.lock_sha256, tmp_path)
     assert hashlib.sha256(text.encode()).hexdigest() == entry.build.lock_sha256
-    assert text.startswith(locks.text(plain(entry.build.lock)))
+    assert text.startswith(locks.read_lock(name_plain(entry.build.lock)))
     assert text.endswith(f"einops:\n{PIN}")
     assert (planned("einops", stderr="gone")[0], asked) == (entry, 1), "uv was asked again"
 
 
 def test_what_the_lock_has_is_the_plain_environment(planned):
     entry, asked = planned("numpy>=2", 'nothing ; python_version < "3"')
-    assert (entry.framework, entry.build.lock_sha256) == ("torch", locks.sha256(entry.build.lock))
+    assert (entry.framework, entry.build.lock_sha256) == ("torch", locks.digest_lock(entry.build.lock))
     assert asked == 0
 
 

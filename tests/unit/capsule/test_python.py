@@ -43,7 +43,7 @@ def bring():
         done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
         return {"rc": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
 
-    return partial(python.bring, wheelhouse=None, execute=execute, put_file=shutil.copyfile)
+    return partial(python.bring_python, wheelhouse=None, execute=execute, put_file=shutil.copyfile)
 
 
 def test_it_is_unpacked_once(archived, bring, tmp_path):
@@ -72,7 +72,7 @@ def test_an_altered_archive_is_not_brought(archived, bring, tmp_path):
 
 def test_a_file_that_is_missing_is_a_sentence(archived):
     with pytest.raises(RecordError, match="cannot be read: No such file"):
-        python.fetched(replace(archived, archive=f"/nowhere/{NAME}"))
+        python.fetch_python(replace(archived, archive=f"/nowhere/{NAME}"))
 
 
 @pytest.fixture
@@ -87,32 +87,32 @@ def served(archived, tmp_path):
 
 
 def test_a_url_is_fetched_once_and_kept(served, state, tmp_path):
-    kept = python.fetched(served)
+    kept = python.fetch_python(served)
     (tmp_path / NAME).unlink()
-    assert kept == python.fetched(served) == state / "python" / served.sha256[:12] / NAME
+    assert kept == python.fetch_python(served) == state / "python" / served.sha256[:12] / NAME
 
 
 def test_an_altered_download_is_refused_and_not_kept(served, state, tmp_path):
     planned = replace(served, sha256="1" * 64)
     with pytest.raises(RecordError, match=f"^http://.* and {'1' * 64} is expected"):
-        python.fetched(planned)
+        python.fetch_python(planned)
     assert not (state / "python" / planned.sha256[:12] / NAME).exists()
 
 
 def test_a_download_that_breaks_off_is_a_sentence(served, monkeypatch):
     monkeypatch.setattr(SimpleHTTPRequestHandler, "copyfile", lambda self, source, output: output.write(b"x"))
     with pytest.raises(RecordError, match=r"cannot be fetched from http://.*IncompleteRead"):
-        python.fetched(replace(served, sha256="2" * 64))
+        python.fetch_python(replace(served, sha256="2" * 64))
 
 
 def test_a_url_that_nobody_answers_is_a_sentence(archived):
     with pytest.raises(RecordError, match=r"cannot be fetched from http://127\.0\.0\.1:1/.*refused"):
-        python.fetched(replace(archived, archive=f"http://127.0.0.1:1/{NAME}", sha256="0" * 64))
+        python.fetch_python(replace(archived, archive=f"http://127.0.0.1:1/{NAME}", sha256="0" * 64))
 
 
 def test_a_wheelhouse_carries_it(archived, tmp_path):
     wheelhouse = tmp_path / "wheelhouse"
     wheelhouse.mkdir()
-    python.bundle(archived, wheelhouse)
-    kept = python.fetched(replace(archived, archive=f"/nowhere/{NAME}"), wheelhouse)
+    python.bundle_python(archived, wheelhouse)
+    kept = python.fetch_python(replace(archived, archive=f"/nowhere/{NAME}"), wheelhouse)
     assert kept.parent.parent == wheelhouse

@@ -9,11 +9,11 @@ from solver_hosts import H200, host, python
 
 from rekindle import locks
 from rekindle.capsule import sizes
-from rekindle.capsule.specs import environment_specs
+from rekindle.capsule.specs import make_specs
 from rekindle.locks import File
 from rekindle.records import PlanRecord
 from rekindle.records.plan import FRAMEWORKS
-from rekindle.solver import solve
+from rekindle.solver import solve_plan
 
 NAMES = {
     1: "one-1-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
@@ -35,12 +35,12 @@ def lock(name):
 @pytest.fixture
 def fetched(monkeypatch):
     """Return the bytes that a host fetches for locks, of which the files above are known."""
-    monkeypatch.setattr(locks, "known_files", lambda: KNOWN)
+    monkeypatch.setattr(locks, "read_known_files", lambda: KNOWN)
 
     def fetched(*texts, version="3.11.9", **facts):
         found = host(pythons=[version], **facts)
         specs = [{"python": found.pythons[0].path, "lock_text": text} for text in texts]
-        return sizes.to_fetch(specs, found)
+        return sizes.sum_downloads(specs, found)
 
     return fetched
 
@@ -75,10 +75,10 @@ def test_another_architecture_s_pin_is_not_fetched(fetched):
 def test_of_our_own_locks_every_size_is_known():
     found = host(H200, pythons=[python("3.12.3")])
     made = {"made": "2026-11-21T02:00:00Z", "host_sha256": "0" * 64}
-    plan = solve(found, list(FRAMEWORKS), gpus_required=True, pins={}, system_site=False, **made)
+    plan = solve_plan(found, list(FRAMEWORKS), gpus_required=True, pins={}, system_site=False, **made)
     assert isinstance(plan, PlanRecord)
-    driver, torch, *others = specs = environment_specs(plan, found)
+    driver, torch, *others = specs = make_specs(plan, found)
     assert len(others) == len(FRAMEWORKS) - 1
-    assert 1e6 < sizes.to_fetch([driver], found) < 1e7
-    of_torch, every = sizes.to_fetch([torch], found), sizes.to_fetch(specs, found)
-    assert 1e9 < of_torch < every < sum(sizes.to_fetch([spec], found) for spec in specs)
+    assert 1e6 < sizes.sum_downloads([driver], found) < 1e7
+    of_torch, every = sizes.sum_downloads([torch], found), sizes.sum_downloads(specs, found)
+    assert 1e9 < of_torch < every < sum(sizes.sum_downloads([spec], found) for spec in specs)

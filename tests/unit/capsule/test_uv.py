@@ -28,7 +28,7 @@ def asked(monkeypatch):
             wheel.writestr(f"uv-{pin.version}.data/scripts/uv", target.architecture)
         return 1
 
-    monkeypatch.setattr(uv, "fetch", fetch)
+    monkeypatch.setattr(uv, "fetch_pin", fetch)
     return found
 
 
@@ -39,7 +39,7 @@ def _machine(monkeypatch, system, machine):
 
 def test_a_host_like_this_machine_gets_its_own(monkeypatch, asked):
     _machine(monkeypatch, "Linux", "x86_64")
-    assert uv.uv_for("x86_64").name == "uv"
+    assert uv.provide_uv("x86_64").name == "uv"
     assert asked == []
 
 
@@ -49,7 +49,7 @@ def test_any_other_host_gets_that_of_the_locked_wheel_which_is_fetched_once(
 ):
     _machine(monkeypatch, system, machine)
     for _ in range(2):
-        path = uv.uv_for("x86_64")
+        path = uv.provide_uv("x86_64")
         assert (path.name, path.read_text(), path.stat().st_mode & 0o777) == ("uv", "x86_64", 0o700)
     assert asked == ["x86_64"]
 
@@ -62,4 +62,4 @@ def test_without_one_here_it_is_a_sentence(monkeypatch):
 
     monkeypatch.setattr(uv, "find_uv_bin", lacks)
     with pytest.raises(RecordError, match=r"is not installed here\. Fix: install it beside Ansible"):
-        uv.uv_for("x86_64")
+        uv.provide_uv("x86_64")

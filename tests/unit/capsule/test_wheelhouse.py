@@ -13,12 +13,12 @@ import pytest
 from rekindle import locks
 from rekindle.capsule import wheelhouse as bundle
 from rekindle.environments import build as builder
-from rekindle.environments.lockfile import Pin, lacking, pins
+from rekindle.environments.lockfile import Pin, find_lacking, read_pins
 from rekindle.host import folders
-from rekindle.records import HostRecord, read, write
-from rekindle.solver import solve
+from rekindle.records import HostRecord, read_record, write_record
+from rekindle.solver import solve_plan
 
-LOCK = locks.text("driver.txt").encode()
+LOCK = locks.read_lock("driver.txt").encode()
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def wheels(tmp_path_factory):
 
 
 def _offline(root, spec, wheels):
-    target = folders.wheels(root, spec["lock_sha256"])
+    target = folders.locate_wheels(root, spec["lock_sha256"])
     shutil.copytree(wheels, target)
     (root / "cache" / "uv").unlink()
     return target, {**spec, "offline": True}
@@ -44,7 +44,7 @@ def test_a_wheelhouse_alone_is_enough(root, spec, wheels, monkeypatch):
     _, offline = _offline(root, spec, wheels)
     for name in ("PIP_INDEX_URL", "UV_DEFAULT_INDEX"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")  # where nobody listens
-    record, _ = builder.build(root, offline)
+    record, _ = builder.build_environment(root, offline)
     assert set(record["packages"]) == {"msgspec", "psutil", "nvidia-ml-py", "py-spy"}
 
 
@@ -60,7 +60,7 @@ def test_a_wheel_that_is_missing_or_altered_is_one_sentence(root, spec, wheels, 
     target, offline = _offline(root, spec, wheels)
     damage(next(target.glob("psutil-*")))
     with pytest.raises(builder.BuildError, match=message) as error:
-        builder.build(root, offline)
+        builder.build_environment(root, offline)
     assert "\n" not in str(error.value)
 
 
@@ -74,14 +74,14 @@ def test_bundling_again_fetches_nothing_and_drops_strays(wheels, capsys):
 
 
 def test_wheels_beside_a_lent_torch_are_for_its_python_and_not_the_bundler_s(tmp_path, recordings):
-    host = read(recordings / "h200-x2" / "host.json", HostRecord)
+    host = read_record(recordings / "h200-x2" / "host.json", HostRecord)
     given = {"made": host.collected, "host_sha256": "0" * 64}
-    plan = solve(host, ["transformers"], gpus_required=True, system_site=True, **given)
-    write(tmp_path / "host.json", host)
-    write(tmp_path / "plan.json", plan)
+    plan = solve_plan(host, ["transformers"], gpus_required=True, system_site=True, **given)
+    write_record(tmp_path / "host.json", host)
+    write_record(tmp_path / "plan.json", plan)
     _, beside = bundle._targets(tmp_path / "plan.json")
     assert (beside.lock, beside.python, beside.glibc) == ("transformers-system-py312.txt", "3.12", "2.39")
-    names = [pin.name for pin in pins(beside.text, beside.architecture)]
+    names = [pin.name for pin in read_pins(beside.text, beside.architecture)]
     assert "bitsandbytes" in names
     assert not {"torch", "triton"} & set(names)
 
@@ -90,14 +90,14 @@ def test_a_lock_is_read_for_one_architecture():
     digest = "a" * 64
     digests = f" \\\n    --hash=sha256:{digest}\n"
     text = f"# made\none==1.0{digests}two==2.0 ; platform_machine == 'aarch64'{digests}"
-    assert [pin.name for pin in pins(text, "x86_64")] == ["one"]
-    assert [pin.name for pin in pins(text, "aarch64")] == ["one", "two"]
+    assert [pin.name for pin in read_pins(text, "x86_64")] == ["one"]
+    assert [pin.name for pin in read_pins(text, "aarch64")] == ["one", "two"]
 
 
 def test_lacking_distinguishes_missing_from_altered(tmp_path):
     (tmp_path / "some_pkg-1.0-py3-none-any.whl").write_bytes(b"other")
     wanted = [Pin("some-pkg", "1.0", frozenset({"a"})), Pin("gone", "2.0", frozenset({"b"}))]
-    assert list(lacking(wanted, tmp_path)) == [
+    assert list(find_lacking(wanted, tmp_path)) == [
         "some_pkg-1.0-py3-none-any.whl is not the file that was locked: its digest differs",
         "gone 2.0 is missing",
     ]
@@ -109,9 +109,9 @@ _OLDER = "setuptools==80.9.0 --hash=sha256:062d34222ad13e0cc312a4c02d73f059e86a4
 
 def _with_source(alter=lambda text: text):
     """Return a lock of the source distribution in our locks and of what builds it, and its digest."""
-    text = locks.text("torch-system-py311.txt")
+    text = locks.read_lock("torch-system-py311.txt")
     names = {"pyhocon", "pyparsing", "setuptools"}
-    wanted = [pin for pin in pins(text, os.uname().machine) if pin.name in names]
+    wanted = [pin for pin in read_pins(text, os.uname().machine) if pin.name in names]
     lock = "".join(alter(pin.requirement) + "\n" for pin in wanted)
     return lock, hashlib.sha256(lock.encode()).hexdigest()
 
@@ -122,7 +122,7 @@ def _altered(requirement):
 
 
 def test_every_lock_with_the_source_pins_what_builds_it():
-    texts = map(locks.text, locks.names())
+    texts = map(locks.read_lock, locks.list_locks())
     with_source = [text for text in texts if "\npyhocon==" in text]
     assert with_source
     assert all("\nsetuptools==" in text for text in with_source)
@@ -133,7 +133,7 @@ def test_a_source_is_built_by_what_its_lock_pins(root, spec):
     (root / "cache" / "uv").unlink()  # another test may have built it
     lock = _with_source(lambda pin: _OLDER if pin.startswith("setuptools") else pin)[0]
     locked = {**spec, "lock_text": lock, "lock_sha256": hashlib.sha256(lock.encode()).hexdigest()}
-    record, _ = builder.build(root, locked)
+    record, _ = builder.build_environment(root, locked)
     (wheel,) = Path(record["path"]).rglob("pyhocon-*.dist-info/WHEEL")
     assert "Generator: setuptools (80.9.0)" in wheel.read_text()
 
@@ -142,7 +142,7 @@ def test_an_altered_builder_is_refused(root, spec):
     (root / "cache" / "uv").unlink()
     lock, digest = _with_source(_altered)
     with pytest.raises(builder.BuildError, match="Hash mismatch for `setuptools"):
-        builder.build(root, {**spec, "lock_text": lock, "lock_sha256": digest})
+        builder.build_environment(root, {**spec, "lock_text": lock, "lock_sha256": digest})
 
 
 def test_a_bundled_source_is_read_by_what_its_lock_pins_and_builds_without_a_network(root, spec, tmp_path):
@@ -150,9 +150,9 @@ def test_a_bundled_source_is_read_by_what_its_lock_pins_and_builds_without_a_net
     platform = (version, os.uname().machine, os.confstr("CS_GNU_LIBC_VERSION").split()[1])
     altered = bundle.Target("sdist.txt", *_with_source(_altered), *platform)
     (tmp_path / "house" / altered.sha256[:12]).mkdir(parents=True)
-    source = next(pin for pin in pins(altered.text, platform[1]) if pin.name == "pyhocon")
+    source = next(pin for pin in read_pins(altered.text, platform[1]) if pin.name == "pyhocon")
     with pytest.raises(bundle.BundleError, match="pyhocon"):
-        bundle.fetch(source, tmp_path / "house" / altered.sha256[:12], altered)
+        bundle.fetch_pin(source, tmp_path / "house" / altered.sha256[:12], altered)
 
     lock, digest = _with_source()
     whole = bundle.Target("sdist.txt", lock, digest, *platform)
@@ -160,5 +160,5 @@ def test_a_bundled_source_is_read_by_what_its_lock_pins_and_builds_without_a_net
     _, offline = _offline(
         root, {**spec, "lock_text": lock, "lock_sha256": digest}, tmp_path / "house" / digest[:12]
     )
-    record, _ = builder.build(root, offline)
+    record, _ = builder.build_environment(root, offline)
     assert {"pyhocon", "setuptools"} <= set(record["packages"])

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from recorded_edits import packed, under
 
 from rekindle import cli
-from rekindle.records import PlacedRecord, RunSpec, read, write
-from rekindle.results import received, state
+from rekindle.records import PlacedRecord, RunSpec, read_record, write_record
+from rekindle.results import collection, state
 
 RUN = "/home/lease/rekindle/runs/pt_ddp-0123456789ab"
 CODE = "rekindle-0123456789abcdef.zip"
@@ -59,13 +59,13 @@ def bring(clean_run, own):
         (results / "payload").mkdir(parents=True, exist_ok=True)
         (results / "payload" / CODE).write_bytes(b"code")
         if failed:  # so that it runs again, with another nonce
-            state.note(RUN, read(results / host / "pt_ddp" / "spec.json", RunSpec), "FAIL")
-        spec = replace(read(clean_run / "spec.json", RunSpec), host=host, nonce="")
-        spec = state.agree(RUN, spec, again=False)
+            state.note_verdict(RUN, read_record(results / host / "pt_ddp" / "spec.json", RunSpec), "FAIL")
+        spec = replace(read_record(clean_run / "spec.json", RunSpec), host=host, nonce="")
+        spec = state.agree_nonce(RUN, spec, again=False)
         under(clean_run, spec)
         placed = PlacedRecord(run=RUN, payload=f"/r/jobs/{CODE}", spec=spec, at="2026-11-25T22:28:00Z")
-        write(received.placed_in(results / host, "pt_ddp"), placed)
-        received.keep(packed(clean_run), results / host / "pt_ddp", placed)
+        write_record(collection.locate_placed(results / host, "pt_ddp"), placed)
+        collection.keep_run(packed(clean_run), results / host / "pt_ddp", placed)
         return results / host / "pt_ddp"
 
     return collect

@@ -14,8 +14,8 @@ import pytest
 from msgspec.structs import replace
 from report_folders import FAIL, add_host, fill, three_hosts
 
-from rekindle.capsule.wheelhouse import Bundled
-from rekindle.cli.verbs import HELP, load
+from rekindle.capsule.wheelhouse import LockBundle
+from rekindle.cli.verbs import HELP, load_verb
 
 NAMES = [name for name in HELP if name != "schema"]
 
@@ -74,7 +74,7 @@ def test_help_imports_no_verb(tmp_path):
 
 
 def test_a_verb_is_called_as_it_is_named():
-    assert [load(name).name for name in HELP] == [*HELP]
+    assert [load_verb(name).name for name in HELP] == [*HELP]
 
 
 def test_version(call):
@@ -182,9 +182,9 @@ def test_a_federation_is_shown_or_ended_and_not_both(call):
 def test_json_of_a_bundle_is_apart_from_its_progress(call, results, monkeypatch):
     def bundle(plans, wheelhouse):
         print("torch.txt: 0 of 1 files are there")
-        return [Bundled("torch.txt", str(wheelhouse), len(plans), 1)]
+        return [LockBundle("torch.txt", str(wheelhouse), len(plans), 1)]
 
-    monkeypatch.setattr("rekindle.cli.bundle.bundle", bundle)
+    monkeypatch.setattr("rekindle.cli.bundle.bundle_wheels", bundle)
     status, out, err = call("bundle", results, "-o", "w", "--json")
     assert (status, err) == (0, "torch.txt: 0 of 1 files are there\n")
     found = json.loads(out)

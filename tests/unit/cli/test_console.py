@@ -7,9 +7,9 @@ import re
 import pytest
 
 from rekindle import records
-from rekindle.judge import judge
-from rekindle.records import Diagnosis, Finding, text, write
-from rekindle.report.findings import diagnosis
+from rekindle.judge import judge_run
+from rekindle.records import Diagnosis, Finding, text, write_record
+from rekindle.report.findings import format_diagnosis
 
 HOSTILE = "a\x1b[2J\x1b]0;t\x07b\x9b31mc\rd\nPASS \u202e"
 SHOWN = "abc d PASS"
@@ -74,14 +74,14 @@ def test_report(rekindle, tmp_path, recordings):
     run = {"schema": "rekindle/run/1", "run": "r", "started": "2026-11-21T02:15:00Z", "hosts": ["h"]}
     (tmp_path / "run.json").write_text(json.dumps(run))
     recorded = tmp_path / "verdict.json"
-    write(recorded, judge(recordings / "runs/pt_ddp-h100-x2"))
+    write_record(recorded, judge_run(recordings / "runs/pt_ddp-h100-x2"))
     _hostile(recorded, tmp_path / "h/pt_ddp/verdict.json", ["cause"], ["devices", 0, "name"])
     assert "pt_ddp" in rekindle("report", tmp_path)
 
 
 def test_a_finding():
     finding = Finding(name="n", cause=HOSTILE, layer="job", remedy=HOSTILE, confidence="likely", file=HOSTILE)
-    assert not OBEYED.search(diagnosis(Diagnosis(cause=finding)))
+    assert not OBEYED.search(format_diagnosis(Diagnosis(cause=finding)))
 
 
 def test_an_error(rekindle, tmp_path):
@@ -93,13 +93,13 @@ def test_an_error(rekindle, tmp_path):
 
 def test_json_for_a_terminal_is_ascii():
     run = records.PlaybookRecord(run=HOSTILE, started="", hosts=())
-    assert text.as_json(run).isascii()
-    assert json.loads(text.as_json(run))["run"] == HOSTILE
+    assert text.format_json(run).isascii()
+    assert json.loads(text.format_json(run))["run"] == HOSTILE
 
 
 def test_colours_of_ours_stay_on_a_terminal_and_nothing_else():
     ours = "\x1b[0;31mred\x1b[0m\n"
-    assert text.for_terminal(ours, True) == ours
-    assert text.for_terminal(ours, False) == "red\n"
+    assert text.clean_for_terminal(ours, True) == ours
+    assert text.clean_for_terminal(ours, False) == "red\n"
     theirs = "\x1b[8mhidden\x1b[2J\x1b[31mred\x1b]0;t\x07\r\x9bm"
-    assert text.for_terminal(theirs, True) == "hidden\x1b[31mred"
+    assert text.clean_for_terminal(theirs, True) == "hidden\x1b[31mred"

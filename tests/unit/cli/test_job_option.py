@@ -12,7 +12,7 @@ from rekindle.cli import plays
 def played(monkeypatch):
     """Return the words that go to Ansible, instead of a play."""
     words = []
-    monkeypatch.setattr(plays, "play", lambda playbook, given, *_: words.extend(given) or (0, None))
+    monkeypatch.setattr(plays, "start_playbook", lambda playbook, given, *_: words.extend(given) or (0, None))
     return words
 
 

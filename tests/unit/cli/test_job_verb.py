@@ -6,7 +6,7 @@ import shutil
 from plays import REPOSITORY
 
 from rekindle.jobs import load_job
-from rekindle.records import to_builtins
+from rekindle.records import dump_builtins
 
 JOBS = REPOSITORY / "flare_jobs"
 LINE = REPOSITORY / "tests" / "lookalikes" / "own" / "fitted_line"
@@ -19,7 +19,7 @@ def test_it_prints_a_job_yml_that_is_the_same_job(golden, call, ask, tmp_path):
     golden(out)
     assert status == 0
     before = load_job(JOBS, str(folder / "job.py"))
-    assert ask("job", folder)[1]["job"] == to_builtins(before)
+    assert ask("job", folder)[1]["job"] == dump_builtins(before)
     assert call("job", folder, "--write")[0] == 0
     assert (folder / "job.yml").read_text() == out
     assert load_job(JOBS, f"{folder}/") == before

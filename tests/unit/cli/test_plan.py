@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 from solver_hosts import H100, P100, RTX5090, V100, host, python
 
-from rekindle.records import Driver, PciGpu, PlanRecord, write
+from rekindle.records import Driver, PciGpu, PlanRecord, write_record
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def plan(call, tmp_path):
 
     def run(*options, **hosts):
         for name, on in hosts.items():
-            write(tmp_path / name / "host.json", replace(on, host=name))
+            write_record(tmp_path / name / "host.json", replace(on, host=name))
         status, out, err = call("plan", *(tmp_path / name / "host.json" for name in hosts), *options)
         assert not err
         return status, out.splitlines()
@@ -85,7 +85,7 @@ def test_same_hosts_get_the_plan_of_one(plan, gpus):
 def test_hosts_of_one_name_are_distinguished(call, tmp_path):
     files = [tmp_path / name / "host.json" for name in ("east", "west")]
     for path, model in zip(files, (H100, RTX5090), strict=True):
-        write(path, host(model))
+        write_record(path, host(model))
     status, out, _ = call("plan", *files, "--framework=tensorflow")
     assert status == 3
     assert f"fits all of lease of {files[0]}\n" in out

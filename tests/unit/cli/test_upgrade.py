@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from report_folders import FAIL, PASS, PLAN, add_host, fill
 
 from rekindle.cli import upgrade
-from rekindle.results.gather import gather
+from rekindle.results.contents import gather_results
 
 FAILED = replace(FAIL, host="gpu-1", cause="The loss of site-1 is nan.")
 HEAVIER = replace(
@@ -44,7 +44,7 @@ def runs(tmp_path, monkeypatch):
                 add_host(folder, "gpu-1", verdict=accepted, plan=plan)
             return status, read(folder)
 
-        monkeypatch.setattr(upgrade, "play", play)
+        monkeypatch.setattr(upgrade, "start_playbook", play)
         return asked
 
     return leave
@@ -82,7 +82,7 @@ def test_something_that_passed_and_would_break_is_bad_and_without_any_nothing_is
 
 def test_a_job_whose_host_vanished_in_the_later_run_breaks(ask, runs, monkeypatch):
     runs(PASS, PASS)
-    play = upgrade.play
+    play = upgrade.start_playbook
 
     def vanishes(playbook, arguments, json, read):
         status, (folder, _) = play(playbook, arguments, json, read)
@@ -90,9 +90,9 @@ def test_a_job_whose_host_vanished_in_the_later_run_breaks(ask, runs, monkeypatc
             (folder / "gpu-1/pt_ddp/verdict.json").unlink()
             left = {"left": "It vanished.", "state": "unreachable"}
             add_host(folder, "gpu-1", verdict=None, plan=replace(PLAN, nvflare="2.9.0"), **left)
-        return status, (folder, gather(folder))
+        return status, (folder, gather_results(folder))
 
-    monkeypatch.setattr(upgrade, "play", vanishes)
+    monkeypatch.setattr(upgrade, "start_playbook", vanishes)
     status, found = ask("upgrade", "2.9.0")
     (job,) = found["jobs"]
     assert (status, job["before"], job["after"], job["figures"]) == (1, "PASS", "LOST", [])

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from recorded_edits import edit
 
-from rekindle.records import Complaint, RunSpec, VerdictRecord, read
+from rekindle.records import Complaint, RunSpec, VerdictRecord, read_record
 from rekindle.results import journal, seal, signature, state
 
 
@@ -64,13 +64,16 @@ def test_the_seal_is_a_list_of_digests_for_sha256sum_and_the_verdict_names_the_r
     checked = {line.removesuffix(": OK") for line in done.stdout.decode().splitlines()}
     here = {path.relative_to(results).as_posix() for path in results.rglob("*") if path.is_file()}
     assert (done.returncode, checked) == (0, here - {*SEAL})
-    assert read(run / "verdict.json", VerdictRecord).nonce == read(run / "spec.json", RunSpec).nonce
+    assert (
+        read_record(run / "verdict.json", VerdictRecord).nonce
+        == read_record(run / "spec.json", RunSpec).nonce
+    )
 
 
 def test_the_key_is_its_owners_alone_and_made_once(run, tmp_path):
     key = tmp_path / "state/rekindle/key"
     assert key.stat().st_mode & 0o777 == 0o600
-    assert state.make_key() == key.read_bytes() == state.make_key()
+    assert state.provide_key() == key.read_bytes() == state.provide_key()
     assert signature.parse_public_key(key.with_name("key.pub").read_bytes()) == state.find_public_key()
     assert not [
         path for path in run.parents[1].rglob("*") if path.is_file() and b"PRIVATE" in path.read_bytes()
@@ -143,7 +146,7 @@ def _forge(run, tmp_path, monkeypatch):
         patch.setenv("XDG_STATE_HOME", str(tmp_path / "forger"))
         seal.seal_run(run)
         seal.seal_folder(run.parents[1], None)
-        return signature.fingerprint(state.find_public_key())
+        return signature.format_fingerprint(state.find_public_key())
 
 
 def test_a_seal_by_another_key_is_no_seal(run, verify, tmp_path, monkeypatch):
@@ -155,7 +158,7 @@ def test_a_seal_by_another_key_is_no_seal(run, verify, tmp_path, monkeypatch):
 
 def test_another_person_checks_with_the_public_key(run, verify, tmp_path, monkeypatch):
     genuine = tmp_path / "state/rekindle/key.pub"
-    mine = signature.fingerprint(state.find_public_key())
+    mine = signature.format_fingerprint(state.find_public_key())
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
     status, output = verify()
     assert status == 0
@@ -165,7 +168,7 @@ def test_another_person_checks_with_the_public_key(run, verify, tmp_path, monkey
     status, output = verify()
     assert (status, f"by the key {forger}: " in output) == (0, True)  # which is what that sentence is about
     assert verify("--key", genuine)[0] == 1
-    state.make_key()
+    state.provide_key()
     assert verify()[0] == 1
 
 

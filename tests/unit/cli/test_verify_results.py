@@ -209,7 +209,7 @@ def test_two_playbooks_at_once_leave_nothing_altered(results, rekindle):
 
 
 def test_what_another_playbook_is_just_writing_is_no_part_of_it(results, rekindle, monkeypatch):
-    digest = files.sha256
+    digest = files.digest_file
 
     def vanishes(path):
         (results / "gpu-1/vanishing").unlink(missing_ok=True)
@@ -219,7 +219,7 @@ def test_what_another_playbook_is_just_writing_is_no_part_of_it(results, rekindl
     for path in (partial, results / "gpu-1/vanishing"):
         path.touch()
     with monkeypatch.context() as patch:
-        patch.setattr(files, "sha256", vanishes)
+        patch.setattr(files, "digest_file", vanishes)
         seal.seal_folder(results, None)
     partial.unlink()
     assert rekindle("verify", results)[0] == 0

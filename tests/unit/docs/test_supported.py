@@ -6,9 +6,9 @@ import re
 import pytest
 from plays import REPOSITORY
 
-from rekindle.hostfacts import archive
+from rekindle.hostfacts import find_archive
 from rekindle.hostfacts.needs import NEWEST_PYTHON, OLDEST_PYTHON
-from rekindle.solver.catalogue import builds, environments, rules
+from rekindle.solver.catalogue import list_builds, list_environments, load_rules
 
 ROWS = dict(re.findall(r"^\| ([\w ]+) \| (.+) \|$", (REPOSITORY / "README.md").read_text(), re.MULTILINE))
 
@@ -18,12 +18,12 @@ def minor(version):
 
 
 def test_glibc():
-    assert f"glibc {rules().locks.glibc} or newer" in ROWS["hosts"]
+    assert f"glibc {load_rules().locks.glibc} or newer" in ROWS["hosts"]
 
 
 @pytest.mark.parametrize(("machine", "name"), [("x86_64", "x86-64"), ("aarch64", "aarch64")])
 def test_architectures(machine, name):
-    brought = archive("", machine)
+    brought = find_archive("", machine)
     assert f"the controller brings {brought.version.rpartition('.')[0]}" in ROWS["their Python"]
     assert name in ROWS["hosts"]
 
@@ -41,7 +41,9 @@ def test_pythons_of_the_controller():
 
 
 def test_releases_of_nvflare_each_with_every_environment():
-    releases = list(rules().nvflare.releases)
+    releases = list(load_rules().nvflare.releases)
     assert ROWS["NVFlare"] == ", ".join(releases)
-    environment = {(name, release): builds(name, release) for name in environments() for release in releases}
+    environment = {
+        (name, release): list_builds(name, release) for name in list_environments() for release in releases
+    }
     assert [place for place, found in environment.items() if not found] == []

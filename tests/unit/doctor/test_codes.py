@@ -3,8 +3,8 @@
 
 import pytest
 
-from rekindle.doctor.codes import code, tables
-from rekindle.doctor.subjects import subject
+from rekindle.doctor.codes import find_code, load_tables
+from rekindle.doctor.subjects import find_subject
 
 LINES = {
     "NVRM: Xid (PCI:0000:18:00): 137, NVLink: fatal error": "host",
@@ -24,17 +24,17 @@ LINES = {
 
 @pytest.mark.parametrize("line", LINES)
 def test_a_code_is_known_in_a_line_of_its_origin(line):
-    found, place = code(line)
+    found, place = find_code(line)
     assert found.layer == LINES[line]
     assert 0 <= place < len(line)
 
 
 def test_every_table_has_a_source_and_sentences():
-    for table in tables():
+    for table in load_tables():
         assert table.source
         assert all(row.meaning and row.remedy.endswith(".") for row in table.rows.values())
 
 
 def test_a_number_that_is_no_code_means_nothing():
-    assert code("exit code 0, 802 images, Xid of nothing") is None
-    assert subject("all 802 images were read") is None
+    assert find_code("exit code 0, 802 images, Xid of nothing") is None
+    assert find_subject("all 802 images were read") is None

@@ -10,28 +10,28 @@ from pathlib import Path
 import pytest
 
 from rekindle.doctor import diagnose_texts, texts
-from rekindle.doctor.catalogue import catalogue
+from rekindle.doctor.catalogue import load_catalogue
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
-ENTRIES = {entry.name: entry for entry in catalogue()}
+ENTRIES = {entry.name: entry for entry in load_catalogue()}
 AROUND = "2026-11-21 02:00:00,000 - INFO - before\n{}\n2026-11-21 02:00:01,000 - INFO - after\n"
 
 
 @pytest.fixture(scope="module")
 def clean_texts():
     """Return all logs of the recorded runs that went well."""
-    found = [texts.read(path, path.name) for path in texts.logs(RECORDINGS / "runs")]
-    return [*found, *(texts.read(path, path.name) for path in RECORDINGS.glob("nvflare-*-pass.log"))]
+    found = [texts.read_text(path, path.name) for path in texts.find_logs(RECORDINGS / "runs")]
+    return [*found, *(texts.read_text(path, path.name) for path in RECORDINGS.glob("nvflare-*-pass.log"))]
 
 
 def test_names_are_used_once():
-    assert len(ENTRIES) == len(catalogue())
+    assert len(ENTRIES) == len(load_catalogue())
 
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_an_entry_is_the_first_to_match_its_excerpt_and_fills_its_sentences(name):
     entry = ENTRIES[name]
-    found = diagnose_texts([texts.text("log.txt", AROUND.format(entry.excerpt).encode())]).findings
+    found = diagnose_texts([texts.decode_text("log.txt", AROUND.format(entry.excerpt).encode())]).findings
     first = next(finding for finding in found if finding.echo == (entry.rank == "echo"))
     assert first.name == name
     assert first.layer == entry.layer
@@ -41,7 +41,7 @@ def test_an_entry_is_the_first_to_match_its_excerpt_and_fills_its_sentences(name
     assert entry.remedy.endswith(".")
     prefix = "2026-11-20 20:45:34,220 - SubprocessLauncher - INFO - "
     excerpt = "\n".join(prefix + line for line in entry.excerpt.splitlines())
-    found = diagnose_texts([texts.text("log.txt", f"{prefix}before\n{excerpt}\n".encode())]).findings
+    found = diagnose_texts([texts.decode_text("log.txt", f"{prefix}before\n{excerpt}\n".encode())]).findings
     assert name in [finding.name for finding in found]
 
 
@@ -50,7 +50,9 @@ def test_what_is_not_the_jobs_own_is_confirmed_by_a_command_that_a_shell_reads(n
     entry = ENTRIES[name]
     if entry.layer in ("host", "driver", "environment", "network"):
         assert bool(entry.confirm) != bool(entry.unconfirmed)
-    (found, *_) = diagnose_texts([texts.text("log.txt", AROUND.format(entry.excerpt).encode())]).findings
+    (found, *_) = diagnose_texts(
+        [texts.decode_text("log.txt", AROUND.format(entry.excerpt).encode())]
+    ).findings
     assert bool(entry.confirm) == bool(entry.command(entry.expression.search(entry.excerpt)))
     if entry.confirm and found.name == name:
         assert subprocess.run(["bash", "-nc", found.confirm], check=False).returncode == 0
@@ -59,7 +61,7 @@ def test_what_is_not_the_jobs_own_is_confirmed_by_a_command_that_a_shell_reads(n
 
 def test_a_log_puts_no_command_of_its_own_into_what_is_to_be_typed():
     log = b"/tmp/$(id);x: failed to map segment from shared object\n"
-    (found,) = diagnose_texts([texts.text("log.txt", log)]).findings
+    (found,) = diagnose_texts([texts.decode_text("log.txt", log)]).findings
     assert found.confirm == "findmnt -no OPTIONS -T '/tmp/$(id);x'"
 
 
@@ -87,7 +89,7 @@ def test_a_prefix_on_every_line_changes_no_answer(collector):
         lines = AROUND.format(entry.excerpt).splitlines()
         put = "\n".join(PREFIXES[collector](number, line) for number, line in enumerate(lines))
         alone, prefixed = (
-            diagnose_texts([texts.text("log.txt", text.encode())]).findings
+            diagnose_texts([texts.decode_text("log.txt", text.encode())]).findings
             for text in ("\n".join(lines), put)
         )
         if prefixed != alone:
@@ -106,7 +108,7 @@ def test_a_healthy_rank_between_all_lines_changes_no_answer(collector):
         put = [PREFIXES[collector](number, line) for number, line in enumerate(lines)]
         between = "\n".join(f"{line}\n{HEALTHY[collector]}alive" for line in put)
         alone, mixed = (
-            diagnose_texts([texts.text("log.txt", text.encode())]).findings
+            diagnose_texts([texts.decode_text("log.txt", text.encode())]).findings
             for text in ("\n".join(put), between)
         )
         if [(one.cause, one.line) for one in mixed] != [(one.cause, 2 * one.line - 1) for one in alone]:
@@ -116,7 +118,7 @@ def test_a_healthy_rank_between_all_lines_changes_no_answer(collector):
 
 def test_what_few_lines_begin_with_is_no_prefix():
     text = "\n".join([*("7: seen" for _ in range(8)), "plain", "8 lines of 10"])
-    assert texts.text("log.txt", text.encode()).body == text
+    assert texts.decode_text("log.txt", text.encode()).body == text
 
 
 @pytest.mark.parametrize("name", ENTRIES)
@@ -125,17 +127,17 @@ def test_an_entry_is_silent_on_every_clean_run(name, clean_texts):
     assert not [text.file for text in clean_texts if ENTRIES[name].expression.search(text.body)]
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in catalogue() if entry.twin])
+@pytest.mark.parametrize("name", [entry.name for entry in load_catalogue() if entry.twin])
 def test_a_line_of_a_good_run_that_looks_alike_is_no_failure(name):
     twin = AROUND.format(ENTRIES[name].twin)
     assert not ENTRIES[name].expression.search(twin)
     assert name not in [
-        finding.name for finding in diagnose_texts([texts.text("log.txt", twin.encode())]).findings
+        finding.name for finding in diagnose_texts([texts.decode_text("log.txt", twin.encode())]).findings
     ]
 
 
 def _seconds(content):
-    text = texts.text("log.txt", content)
+    text = texts.decode_text("log.txt", content)
     start = time.process_time()
     diagnose_texts([text])
     return time.process_time() - start
@@ -155,7 +157,7 @@ UNITS = (b"a", b" ", b"(", b"Traceback (most recent call last):", b"/x", b"NCCL"
 
 @pytest.mark.parametrize("unit", [*UNITS, b"NCCL INFO comm 0x7f rank 1 nranks 2 "])
 def test_one_long_line_is_looked_through_once(unit):
-    assert diagnose_texts([texts.text("log.txt", unit * (SIZE // len(unit)))]).findings == ()
+    assert diagnose_texts([texts.decode_text("log.txt", unit * (SIZE // len(unit)))]).findings == ()
     _assert_takes_time_as_it_has_bytes(unit)
 
 
@@ -171,25 +173,27 @@ def test_no_entry_takes_longer_over_a_long_line_than_all_others_together():
 
 
 def test_the_beginnings_of_all_excerpts_over_and_over_are_looked_through_once():
-    halves = "".join(entry.excerpt[: len(entry.excerpt) // 2] for entry in catalogue())
+    halves = "".join(entry.excerpt[: len(entry.excerpt) // 2] for entry in load_catalogue())
     _assert_takes_time_as_it_has_bytes(halves.encode())
 
 
 def test_random_bytes_are_no_failure():
     noise = bytes((number * number * 31 + 7 * number) % 256 for number in range(1 << 16)) * 8
-    assert diagnose_texts([texts.text("core", noise)]).findings == ()
+    assert diagnose_texts([texts.decode_text("core", noise)]).findings == ()
 
 
 def test_a_file_cut_off_in_a_character_is_read():
     content = "é No module named 'tenseal'\né".encode()[:-1]
-    assert [finding.line for finding in diagnose_texts([texts.text("log.txt", content)]).findings] == [1]
+    assert [finding.line for finding in diagnose_texts([texts.decode_text("log.txt", content)]).findings] == [
+        1
+    ]
 
 
 def test_the_middle_of_a_huge_file_is_left_out_and_its_lines_still_count(tmp_path, monkeypatch):
     monkeypatch.setattr(texts, "LIMIT", 4096)
     path = tmp_path / "log.txt"
     path.write_text("first\n" * 10_000 + "No module named 'tenseal'\n" + "last\n" * 100)
-    (found,) = diagnose_texts([texts.read(path, "log.txt")]).findings
+    (found,) = diagnose_texts([texts.read_text(path, "log.txt")]).findings
     assert found.line == 10_001
 
 
@@ -203,7 +207,7 @@ NCCL = """\
 
 def test_the_last_error_of_nccl_is_its_reason():
     taken, failed = (
-        diagnose_texts([texts.text("log.txt", NCCL.format(last).encode())]).findings[0]
+        diagnose_texts([texts.decode_text("log.txt", NCCL.format(last).encode())]).findings[0]
         for last in ("Failed to CUDA calloc async 8 bytes", "Cuda failure 999 'unknown error'")
     )
     assert (taken.name, failed.name) == ("gpu_memory_taken", "nccl_cuda_error")
@@ -233,7 +237,8 @@ SLURM = {
 @pytest.mark.parametrize("name", SLURM)
 def test_messages_of_other_releases_and_builds_of_slurm_are_known(golden, name):
     found = [
-        diagnose_texts([texts.text("log.txt", AROUND.format(line).encode())]).findings for line in SLURM[name]
+        diagnose_texts([texts.decode_text("log.txt", AROUND.format(line).encode())]).findings
+        for line in SLURM[name]
     ]
     assert [[finding.name for finding in findings] for findings in found] == [[name]] * len(found)
     golden(*(finding.cause for (finding,) in found))
@@ -246,7 +251,7 @@ def test_messages_of_other_releases_and_builds_of_slurm_are_known(golden, name):
 def test_a_node_that_is_named_comes_before_that_one_failed_and_after_another_end(state, name):
     reason = "NodeDown" if state == "COMPLETING" else "None"
     log = f"JobId=7 JobState={state} Reason={reason}\nn10 is down* (Not responding)\n"
-    assert diagnose_texts([texts.text("slurm-job.log", log.encode())]).findings[0].name == name
+    assert diagnose_texts([texts.decode_text("slurm-job.log", log.encode())]).findings[0].name == name
 
 
 @pytest.mark.parametrize(
@@ -254,5 +259,7 @@ def test_a_node_that_is_named_comes_before_that_one_failed_and_after_another_end
 )
 def test_a_task_that_srun_itself_ended_was_not_killed_from_outside(before):
     killed = "srun: error: n10: task 1: Killed\nslurmstepd-n9: error: *** STEP 7.1 ON n9 CANCELLED AT x ***"
-    found = diagnose_texts([texts.text("log.txt", AROUND.format(f"{before}\n{killed}").encode())]).findings
+    found = diagnose_texts(
+        [texts.decode_text("log.txt", AROUND.format(f"{before}\n{killed}").encode())]
+    ).findings
     assert {one.echo for one in found} == {True}

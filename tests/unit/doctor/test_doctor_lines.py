@@ -23,7 +23,7 @@ LINES = {
 
 
 def _diagnose(content):
-    return diagnose_texts([texts.text("log.txt", content.encode())]).findings
+    return diagnose_texts([texts.decode_text("log.txt", content.encode())]).findings
 
 
 @pytest.mark.parametrize(("name", "line"), LINES.items())
@@ -58,7 +58,7 @@ def test_a_device_without_an_end_is_read_as_far_as_the_limit(monkeypatch):
 
 
 def test_a_hole_in_a_log_is_no_text():
-    assert texts.text("log.txt", b"one\0\0\0\ntwo").raw == "one\ntwo"
+    assert texts.decode_text("log.txt", b"one\0\0\0\ntwo").raw == "one\ntwo"
 
 
 def test_a_warning_that_a_compile_takes_minutes_is_a_possible_cause_alone():

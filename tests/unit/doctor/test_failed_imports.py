@@ -9,7 +9,7 @@ INSIDE = "/v/lib/python3.11/site-packages/nvflare/x.py"
 
 
 def _cause(line):
-    return diagnose_texts([texts.text("log.txt", f"{line}\n".encode())]).cause
+    return diagnose_texts([texts.decode_text("log.txt", f"{line}\n".encode())]).cause
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_what_is_missing_decides_what_to_do(line, layer, remedy):
 
 def test_a_package_that_is_installed_is_not_seen_by_a_wrong_python():
     finding = _cause("ModuleNotFoundError: No module named 'monai'")
-    assert "environment's Python" in imports.explained(finding, {"monai": "1.5"}).remedy
+    assert "environment's Python" in imports.explain_import(finding, {"monai": "1.5"}).remedy
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 from field_logs import failures, found, healthy, outcome, root
 
 from rekindle.doctor import diagnose_run, diagnose_texts, read_logs, texts
-from rekindle.doctor.catalogue import catalogue
-from rekindle.doctor.excerpts import needles
+from rekindle.doctor.catalogue import load_catalogue
+from rekindle.doctor.excerpts import load_needles
 
 FAILURES = failures()
 SHARES = [FAILURES[first % 8 :: 8] for first in range(12)]
@@ -172,7 +172,7 @@ def test_of_a_flood_of_errors_both_ends_are_read():
 
 def test_a_log_of_echoes_alone_has_no_root_cause_and_is_not_called_well():
     log = "srun: error: gpu-1: task 0: Exited with exit code 1\n"
-    (finding,) = diagnose_texts([texts.text("log.txt", log.encode())]).findings
+    (finding,) = diagnose_texts([texts.decode_text("log.txt", log.encode())]).findings
     assert (finding.echo, finding.cause) == (True, "srun: error: gpu-1: task 0: Exited with exit code 1")
 
 
@@ -266,7 +266,7 @@ def test_in_a_large_log_that_repeats_itself_the_odd_line_is_found():
 
 
 def test_every_entry_has_a_needle_by_which_large_logs_are_searched():
-    words = [word for kind in needles().values() for word in kind.any]
+    words = [word for kind in load_needles().values() for word in kind.any]
     assert [
-        entry.name for entry in catalogue() if not any(word in entry.excerpt.lower() for word in words)
+        entry.name for entry in load_catalogue() if not any(word in entry.excerpt.lower() for word in words)
     ] == []

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from rekindle.doctor import diagnose_run, diagnose_texts, texts
-from rekindle.records import GivenGpu, GpuProcess, RunSpec, read, write
+from rekindle.records import GivenGpu, GpuProcess, RunSpec, read_record, write_record
 
 FREE = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 572.00 MiB. "
@@ -20,7 +20,11 @@ SMI = "|    0   N/A  N/A          {pid}      C   python3                        
 
 
 def _cause(*pairs):
-    return diagnose_texts([texts.text(file, content.encode()) for file, content in pairs]).findings[0].cause
+    return (
+        diagnose_texts([texts.decode_text(file, content.encode()) for file, content in pairs])
+        .findings[0]
+        .cause
+    )
 
 
 WORKER = "python -m nvflare.simulator.simulator_worker -o w --client site-2 --token x"
@@ -66,10 +70,10 @@ def test_the_spec_names_earlier_processes_and_no_file_beside_the_run_does(tmp_pa
     assert diagnose_run(tmp_path / "job").findings[0].cause.endswith("held by process 7: 414.00 MiB.")
     before = GpuProcess(pid=7, name="vllm", memory_mib=100)
     gpu = GivenGpu(uuid="GPU-a", index=0, name=None, memory_mib=None, processes=(before,))
-    spec = replace(read(recordings / "runs/pt_ddp-cpu-2/spec.json", RunSpec), gpus=(gpu,))
+    spec = replace(read_record(recordings / "runs/pt_ddp-cpu-2/spec.json", RunSpec), gpus=(gpu,))
     held = "process 7 (vllm, there before the run): 414.00 MiB."
     assert diagnose_run(tmp_path / "job", spec).findings[0].cause.endswith(held)
-    write(tmp_path / "job/spec.json", spec)
+    write_record(tmp_path / "job/spec.json", spec)
     assert diagnose_run(tmp_path / "job").findings[0].cause.endswith(held)
 
 

@@ -4,8 +4,8 @@
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from rekindle.doctor.catalogue import apply, catalogue
-from rekindle.doctor.known_issues import known_issues
+from rekindle.doctor.catalogue import load_catalogue, match_releases
+from rekindle.doctor.known_issues import load_known_issues
 
 
 @pytest.mark.parametrize(
@@ -20,15 +20,15 @@ from rekindle.doctor.known_issues import known_issues
     ],
 )
 def test_a_release_fits_or_not(version, specifier, fits):
-    assert apply({"nvflare": specifier}, {"nvflare": version}) is fits
+    assert match_releases({"nvflare": specifier}, {"nvflare": version}) is fits
 
 
 def test_a_package_that_is_not_there_leaves_it_open():
-    assert apply({"nvflare": ">=2.7"}, {}) is None
-    assert apply({}, {}) is True
-    assert apply({"nvflare": ">=2.8", "torch": ">1"}, {"nvflare": "2.7.3"}) is False
+    assert match_releases({"nvflare": ">=2.7"}, {}) is None
+    assert match_releases({}, {}) is True
+    assert match_releases({"nvflare": ">=2.8", "torch": ">1"}, {"nvflare": "2.7.3"}) is False
 
 
 def test_all_specifiers_in_the_data_can_be_read():
-    for entry in [*catalogue(), *known_issues()]:
+    for entry in [*load_catalogue(), *load_known_issues()]:
         assert all(SpecifierSet(releases) for releases in entry.versions.values())

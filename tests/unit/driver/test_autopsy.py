@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from rekindle.driver import autopsy as module
-from rekindle.driver.autopsy import autopsy, fresh
+from rekindle.driver.autopsy import empty_folder, write_autopsy
 
 STAYS = """
 import socket, sys
@@ -42,7 +42,7 @@ def child():
 
 
 def _answers(run):
-    autopsy(run, str(run))
+    write_autopsy(run, str(run))
     return {path.stem: path.read_text() for path in (run / "autopsy").glob("*.txt")}
 
 
@@ -64,7 +64,7 @@ def test_a_question_that_fails_leaves_its_reason_and_the_others_their_answers(ru
     def refuse(pid):
         raise PermissionError("no ptrace")
 
-    monkeypatch.setattr(module, "stack", refuse)
+    monkeypatch.setattr(module, "dump_stack", refuse)
     answers = _answers(run)
     assert answers["stacks"] == "PermissionError: no ptrace\n"
     assert answers.keys() == QUESTIONS
@@ -130,7 +130,7 @@ def test_whatever_a_job_puts_in_its_place_is_removed(tmp_path, kind):
         folder.touch()
     if kind == "link":
         folder.symlink_to(other)
-    fresh(folder)
+    empty_folder(folder)
     assert folder.is_dir()
     assert not folder.is_symlink()
     assert list(folder.iterdir()) == []

@@ -8,9 +8,9 @@ import pytest
 from test_ladder import spec  # noqa: F401 - a fixture
 
 from rekindle.driver import command
-from rekindle.driver.container import Container
-from rekindle.host.engines import KINDS, name_of
-from rekindle.host.places import PACKAGE
+from rekindle.driver.container import RunContainer
+from rekindle.host.engines import KINDS, name_container
+from rekindle.host.paths import PACKAGE
 from rekindle.records import Container as Described
 from rekindle.records import Engine, Example, Site
 from rekindle.trainer.example import _gpus
@@ -36,8 +36,8 @@ def started(spec, tmp_path, monkeypatch):  # noqa: F811
         sites = tuple(Site(name=name, ranks=len(gpus), gpus=gpus) for name, gpus in own.items())
         given = {"job": job, "sites": sites, "nonce": "0123", "versions": {"image id": DIGEST}, **changes}
         of_both = msgspec.structs.replace(spec, engine=engine, tmpdir="/scratch/tmp", **given)
-        environ = command.environment(run_dir, of_both)
-        return run_dir, *Container(run_dir, of_both).start(["/env/python", "-m", "this"], environ)
+        environ = command.make_job_environment(run_dir, of_both)
+        return run_dir, *RunContainer(run_dir, of_both).start(["/env/python", "-m", "this"], environ)
 
     return start
 
@@ -114,6 +114,6 @@ def test_gpus_are_counted_anew_inside(engine, expected):
 def test_the_next_start_of_a_run_ends_its_container_by_the_same_name(started, engine):
     run_dir, words, _ = started(msgspec.structs.replace(DOCKER, name=engine))
     (name,) = _values(words, "--name")
-    assert name == name_of(run_dir)
+    assert name == name_container(run_dir)
     ends = KINDS[engine]("/bin/it", "/root").end(name)
     assert ends == [["/bin/it", "kill", name], ["/bin/it", "rm", "--force", name]]

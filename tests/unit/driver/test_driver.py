@@ -15,10 +15,10 @@ import pytest
 import run_here
 from toys import STUBBORN, assert_gone, child_pid, supervisor_of, toy, wait_for, wait_for_end
 
-from rekindle.host.leftovers import end_processes, running
+from rekindle.host.leftovers import end_processes, find_running
 from rekindle.jobs import load_job
-from rekindle.judge import judge
-from rekindle.records import Ended, Progress, RunSpec, read
+from rekindle.judge import judge_run
+from rekindle.records import Progress, RunEnd, RunSpec, read_record
 from rekindle.records.evidence import read_lines
 
 REPOSITORY = Path(__file__).parents[3]
@@ -52,8 +52,8 @@ time.sleep(1)
 def test_a_job_that_exits_0_and_proves_nothing_is_no_pass_and_all_of_it_has_its_nonce(tmp_path):
     run, start = toy(tmp_path, OUTPUT_AND_NONCE)
     assert start() is True
-    assert judge(wait_for_end(run)).verdict == "UNPROVEN"
-    ended = read(run / "ended.json", Ended)
+    assert judge_run(wait_for_end(run)).verdict == "UNPROVEN"
+    ended = read_record(run / "ended.json", RunEnd)
     assert (ended.exit_status, ended.nonce) == (0, "of this run")
     assert (run / "job.log").read_text().split("\n") == ["True", "True", "of this run", ""]
     assert {line.event.nonce for line in read_lines(run)} == {"of this run"}
@@ -63,12 +63,12 @@ def test_a_run_that_is_retired_has_its_end_on_record_and_is_no_pass(tmp_path):
     run, start = toy(tmp_path, f"{ESCAPE}time.sleep(600)", name="rekindle/runs/toy-0123456789ab")
     start()
     pid, supervisor = child_pid(run), supervisor_of(run)
-    assert running(tmp_path / "rekindle") == ["toy-0123456789ab"]
+    assert find_running(tmp_path / "rekindle") == ["toy-0123456789ab"]
     end_processes(tmp_path / "rekindle")
     assert_gone(pid)
     assert_gone(supervisor.pid)
-    assert read(run / "ended.json", Ended).reason == "interrupted"
-    assert judge(run).verdict != "PASS"
+    assert read_record(run / "ended.json", RunEnd).reason == "interrupted"
+    assert judge_run(run).verdict != "PASS"
 
 
 def test_each_run_here_has_another_nonce(tmp_path, monkeypatch):
@@ -101,7 +101,7 @@ def test_a_job_gets_no_secret_and_its_files_are_for_their_owner_alone(tmp_path, 
 def test_an_orphan_that_has_ended_is_reaped_so_that_its_process_group_ends(tmp_path):
     run, start = toy(tmp_path, ORPHAN, limit_s=20)
     assert start() is True
-    assert read(wait_for_end(run) / "ended.json", Ended).reason == "finished"
+    assert read_record(wait_for_end(run) / "ended.json", RunEnd).reason == "finished"
     assert "the group has ended" in (run / "job.log").read_text()
 
 
@@ -109,10 +109,10 @@ def test_at_the_limit_even_a_stopped_process_that_ignores_sigterm_is_ended(tmp_p
     run, start = toy(tmp_path, STUBBORN, limit_s=2)
     start()
     pid = child_pid(run)
-    verdict = judge(wait_for_end(run))
+    verdict = judge_run(wait_for_end(run))
     assert verdict.verdict == "HUNG"
     assert "stopped" in verdict.cause
-    assert read(run / "ended.json", Ended).reason == "limit"
+    assert read_record(run / "ended.json", RunEnd).reason == "limit"
     assert_gone(pid)
 
 
@@ -125,8 +125,8 @@ def test_a_driver_that_is_stopped_twice_still_writes_its_records(tmp_path, numbe
         with suppress(psutil.NoSuchProcess):
             supervisor.send_signal(number)
         time.sleep(0.1)
-    assert judge(run).verdict == "FAIL"
-    assert read(run / "progress.json", Progress).state == "ended"
+    assert judge_run(run).verdict == "FAIL"
+    assert read_record(run / "progress.json", Progress).state == "ended"
     assert not (run / "driver.log").read_text()
     assert_gone(pid)
 
@@ -134,7 +134,7 @@ def test_a_driver_that_is_stopped_twice_still_writes_its_records(tmp_path, numbe
 def test_a_signal_between_two_steps_interrupts_the_next():
     code = """
 import os, signal
-from rekindle.driver.supervise import _Interrupted, _interruptible
+from rekindle.driver.supervisor import _Interrupted, _interruptible
 with _interruptible():
     pass
 os.kill(os.getpid(), signal.SIGTERM)

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from toys import STUBBORN, assert_gone, child_pid, supervisor_of, toy, wait_for, wait_for_end
 
-from rekindle.records import Ended, Participant, Progress, RunSpec, read, write
+from rekindle.records import Participant, Progress, RunEnd, RunSpec, read_record, write_record
 
 
 def _counting(tmp_path):
@@ -26,8 +26,8 @@ while not os.path.exists({str(tmp_path / "go")!r}):
 
 def _ended(run, **fields):
     """Have an ended run end with other ``fields``."""
-    record = read(wait_for_end(run) / "ended.json", Ended)
-    write(run / "ended.json", msgspec.structs.replace(record, **fields))
+    record = read_record(wait_for_end(run) / "ended.json", RunEnd)
+    write_record(run / "ended.json", msgspec.structs.replace(record, **fields))
 
 
 def test_what_runs_or_has_ended_well_is_not_started_again(tmp_path):
@@ -55,7 +55,7 @@ def test_what_ended_otherwise_is_started_again(tmp_path, end):
     start()
     _ended(run, **end)
     assert start() is True
-    assert read(wait_for_end(run) / "ended.json", Ended).exit_status == 0
+    assert read_record(wait_for_end(run) / "ended.json", RunEnd).exit_status == 0
 
 
 @pytest.fixture
@@ -87,8 +87,8 @@ def test_a_run_has_finished_only_at_its_good_end_under_the_nonce_that_is_sent(tm
     with (run / "driver.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert not says_finished(run)
-    ended = read(run / "progress.json", Progress)
-    write(run / "progress.json", msgspec.structs.replace(ended, state="running"))
+    ended = read_record(run / "progress.json", Progress)
+    write_record(run / "progress.json", msgspec.structs.replace(ended, state="running"))
     assert not says_finished(run)
 
 
@@ -99,20 +99,20 @@ def test_a_good_end_counts_under_the_nonce_that_is_sent_alone(tmp_path):
     wait_for_end(run)
     assert start(nonce="a" * 32) is False
     assert start(nonce="b" * 32) is True
-    assert read(wait_for_end(run) / "spec.json", RunSpec).nonce == "b" * 32
+    assert read_record(wait_for_end(run) / "spec.json", RunSpec).nonce == "b" * 32
 
 
 def test_what_was_killed_before_its_last_record_has_ended_and_starts_again_if_asked(tmp_path):
     run, start = toy(tmp_path, "pass")
     start()
-    ended = read(wait_for_end(run) / "progress.json", Progress)
-    first = read(run / "ended.json", Ended)
-    write(run / "progress.json", msgspec.structs.replace(ended, state="running"))
+    ended = read_record(wait_for_end(run) / "progress.json", Progress)
+    first = read_record(run / "ended.json", RunEnd)
+    write_record(run / "progress.json", msgspec.structs.replace(ended, state="running"))
     assert start() is False
-    assert read(run / "progress.json", Progress).state == "ended"
+    assert read_record(run / "progress.json", Progress).state == "ended"
     assert start("restart") is True
-    assert read(wait_for_end(run) / "progress.json", Progress).state == "ended"
-    assert read(run / "ended.json", Ended).started > first.started
+    assert read_record(wait_for_end(run) / "progress.json", Progress).state == "ended"
+    assert read_record(run / "ended.json", RunEnd).started > first.started
 
 
 def test_a_run_whose_supervisor_was_killed_is_cleared_away_and_started_again(tmp_path):
@@ -179,4 +179,4 @@ def test_a_host_of_a_federation_whose_kit_is_no_good_does_not_start_its_job(tmp_
     wait_for(run / "ended.json")
     assert (run / "job.log").read_text().startswith("gpu-1: The kit has no file /nowhere/startup/")
     assert not (run / "job/began").exists()
-    assert read(run / "ended.json", Ended).exit_status == 1
+    assert read_record(run / "ended.json", RunEnd).exit_status == 1

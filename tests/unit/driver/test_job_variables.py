@@ -60,13 +60,13 @@ def eight_cores(monkeypatch, spec, tmp_path):  # noqa: F811
     """Return a function: fields of a run to its variables, on a machine of eight cores."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: set(range(8)))
-    return lambda **fields: command.environment(tmp_path, msgspec.structs.replace(spec, **fields))
+    return lambda **fields: command.make_job_environment(tmp_path, msgspec.structs.replace(spec, **fields))
 
 
 def test_a_job_gets_what_it_needs(monkeypatch, canaries, spec, tmp_path):  # noqa: F811
     for name, value in NEEDED.items():
         monkeypatch.setenv(name, value)
-    environ = command.environment(tmp_path, spec)
+    environ = command.make_job_environment(tmp_path, spec)
     ours = {"PATH": f"{Path(spec.python).parent}:", "PYTHONPATH": f"{tmp_path / 'hook'}:"}
     assert {name: ours.get(name, "") + value for name, value in NEEDED.items()}.items() <= environ.items()
     assert [name for name, value in environ.items() if "CANARY" in value] == []
@@ -85,7 +85,7 @@ def test_a_probe_and_a_host_python_get_no_secret(canaries, tmp_path, monkeypatch
     seen = tmp_path / "python"
     seen.write_text(f"#!/bin/sh\nenv > {tmp_path}/environ\necho '{{}}'\n")
     seen.chmod(0o755)
-    probe.inventory(seen, tmp_path)
+    probe.list_packages(seen, tmp_path)
     assert "PATH=" in (tmp_path / "environ").read_text()
     assert "CANARY" not in (tmp_path / "environ").read_text()
 
@@ -104,7 +104,7 @@ def test_an_installer_gets_the_indexes_and_nothing_else(canaries):
 def test_a_variable_of_an_example_may_name_its_stand_ins(spec, tmp_path):  # noqa: F811
     example = Example(folder="a/b", command=("job.py",), environ={"HF_HUB_CACHE": "{data}/hub"})
     of_example = msgspec.structs.replace(spec, job=msgspec.structs.replace(spec.job, example=example))
-    environ = command.environment(tmp_path, of_example)
+    environ = command.make_job_environment(tmp_path, of_example)
     assert environ["HF_HUB_CACHE"] == f"{environ['REKINDLE_DATA']}/hub"
     assert environ["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from rekindle.driver import ladder
-from rekindle.records import Container, RunSpec, Site, read
+from rekindle.records import Container, RunSpec, Site, read_record
 
 REPORT = '{"gpus": []}\n{"gpus": [], "collective": {"backend": "gloo", "ranks": 2}}'
 ROUND = {"event": "round", "time": 0, "round": 0, "samples": 1, "seconds": 1, "losses": [], "metrics": {}}
@@ -28,7 +28,7 @@ def spec(clean_run, tmp_path):
     for path in (clean_run / "evidence").glob("site-*"):
         path.unlink()
     return msgspec.structs.replace(
-        read(clean_run / "spec.json", RunSpec), python=str(tmp_path / "python"), tmpdir=str(tmp_path)
+        read_record(clean_run / "spec.json", RunSpec), python=str(tmp_path / "python"), tmpdir=str(tmp_path)
     )
 
 
@@ -54,7 +54,7 @@ def _alone(clean_run, tmp_path, code):
 
 
 def _climb(clean_run, spec):
-    rungs = ladder.climb(clean_run, spec, {})
+    rungs = ladder.climb_ladder(clean_run, spec, {})
     assert [rung.name for rung in rungs][-1] == "under NVFlare"
     return {rung.name: rung for rung in rungs}
 
@@ -109,7 +109,7 @@ def test_what_trains_alone_is_nvflares_to_answer_for(clean_run, spec, tmp_path):
 
 
 def test_what_the_run_itself_shows_is_not_tried_again(clean_run):
-    rungs = _climb(clean_run, read(clean_run / "spec.json", RunSpec))
+    rungs = _climb(clean_run, read_record(clean_run / "spec.json", RunSpec))
     assert [rung.holds for rung in rungs.values()] == [True, True, True, True, False]
     assert not (clean_run / "ladder").exists()
 

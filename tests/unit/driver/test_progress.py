@@ -7,7 +7,7 @@ import pytest
 
 from rekindle.driver.progress import Reporter
 from rekindle.driver.snapshot import Process
-from rekindle.records import Progress, RunSpec, read
+from rekindle.records import Progress, RunSpec, read_record
 
 
 @pytest.fixture
@@ -25,11 +25,11 @@ def trainers(clean_run):
 
 def test_before_the_first_round_it_is_told_what_begins(trainers):
     run, lines = trainers
-    reporter = Reporter(run, read(run / "spec.json", RunSpec))
+    reporter = Reporter(run, read_record(run / "spec.json", RunSpec))
 
     def said(*processes):
         reporter.report(1.0, now=processes)
-        return read(run / "progress.json", Progress).message
+        return read_record(run / "progress.json", Progress).message
 
     job = Process(1, "job.py", "S", born=1.0)
     server = Process(2, "server", "S", nvflare="server", parent=1)
@@ -48,7 +48,7 @@ def test_before_the_first_round_it_is_told_what_begins(trainers):
 
 def test_a_run_is_starting_until_a_rank_has_its_device(trainers):
     run, lines = trainers
-    reporter = Reporter(run, read(run / "spec.json", RunSpec))
+    reporter = Reporter(run, read_record(run / "spec.json", RunSpec))
     reporter.report(1.0)
     assert reporter.is_starting
     (path, text), *_ = [(path, text) for _, path, text in lines if json.loads(text)["event"] == "device"]
@@ -59,7 +59,7 @@ def test_a_run_is_starting_until_a_rank_has_its_device(trainers):
 
 def test_without_ranks_evidence_a_run_is_starting_until_every_site_sent_a_result(trainers):
     run, lines = trainers
-    reporter = Reporter(run, read(run / "spec.json", RunSpec))
+    reporter = Reporter(run, read_record(run / "spec.json", RunSpec))
     results = [
         (path, text) for _, path, text in lines if json.loads(text).get("sketch") and "server" in path.name
     ]
@@ -74,13 +74,13 @@ def test_without_ranks_evidence_a_run_is_starting_until_every_site_sent_a_result
 
 def test_each_round_is_reported_with_its_loss_and_what_is_left(trainers):
     run, lines = trainers
-    reporter, messages = Reporter(run, read(run / "spec.json", RunSpec)), []
+    reporter, messages = Reporter(run, read_record(run / "spec.json", RunSpec)), []
     for _, path, text in lines:
         with path.open("a") as file:
             file.write(text[:20])
             file.flush()
             reporter.report(1.0)  # a line that is half written does not count yet
-            messages.append(read(run / "progress.json", Progress).message)
+            messages.append(read_record(run / "progress.json", Progress).message)
             file.write(text[20:] + "\n")
     reporter.end(2.0)
     assert messages[0].startswith("starting")
@@ -90,5 +90,5 @@ def test_each_round_is_reported_with_its_loss_and_what_is_left(trainers):
     for event, left in ((first, 2 * (first["time"] - devices)), (second, second["time"] - first["time"])):
         expected = f"round {event['round'] + 1}/3, loss {event['losses'][-1]:.4f}, about {left:.0f} s left"
         assert expected in messages
-    ended, last = read(run / "progress.json", Progress), rounds[-1]["losses"][-1]
+    ended, last = read_record(run / "progress.json", Progress), rounds[-1]["losses"][-1]
     assert (ended.state, ended.message) == ("ended", f"ended after round 3/3, loss {last:.4f}")

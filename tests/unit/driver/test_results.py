@@ -3,7 +3,7 @@
 
 import pytest
 
-from rekindle.driver.results import Results
+from rekindle.driver.results import RoundResults
 from rekindle.records.events import TaskEvent
 
 
@@ -15,7 +15,7 @@ def _event(site, number, task="train"):
 
 @pytest.fixture
 def results():
-    return Results(rounds=4, silence_s=60)
+    return RoundResults(rounds=4, silence_s=60)
 
 
 def _rounds(results, count, seconds, sites=("a", "b")):

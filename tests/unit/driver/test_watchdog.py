@@ -12,10 +12,10 @@ import msgspec
 import pytest
 from toys import assert_gone, child_pid, toy, wait_for_end
 
-from rekindle.driver.snapshot import Process, Snapshot, Times, snapshot
-from rekindle.driver.watchdog import Watchdog, work
-from rekindle.judge import judge
-from rekindle.records import Ended, read
+from rekindle.driver.snapshot import Process, Snapshot, Times, take_snapshot
+from rekindle.driver.watchdog import Watchdog, measure_work
+from rekindle.judge import judge_run
+from rekindle.records import RunEnd, read_record
 from rekindle.records.events import GpuSample
 from rekindle.records.run import RunSpec
 
@@ -33,8 +33,8 @@ def test_a_dead_run_is_ended_with_its_cause_and_an_autopsy(tmp_path):
     run, start = toy(tmp_path, STOPS_ITS_TRAINER)
     start()
     pid = child_pid(run)
-    verdict = judge(wait_for_end(run))
-    ended = read(run / "ended.json", Ended)
+    verdict = judge_run(wait_for_end(run))
+    ended = read_record(run / "ended.json", RunEnd)
     assert (verdict.verdict, ended.reason) == ("HUNG", "hung")
     assert re.fullmatch(rf"Process {pid} \(site-1 .*\) is stopped \(SIGSTOP\) for \d+ s\.", ended.message)
     autopsy = {path.name: path.read_text() for path in (run / "autopsy").iterdir()}
@@ -95,7 +95,7 @@ class Story:
 
 @pytest.fixture
 def story(clean_run):
-    return Story(read(clean_run / "spec.json", RunSpec))
+    return Story(read_record(clean_run / "spec.json", RunSpec))
 
 
 def _gpu(**figures):
@@ -134,7 +134,7 @@ def test_a_run_that_only_polls_is_silent(story, idle, shares):
 @pytest.mark.parametrize(("silence_s", "limit_s"), [(5, 20), (60, 240), (90, 240), (600, 600)])
 def test_before_the_first_results_silence_has_minutes_and_has_an_end(clean_run, silence_s, limit_s):
     """A download or a first compilation shows nothing; a job's own limit holds, small or large."""
-    spec = msgspec.structs.replace(read(clean_run / "spec.json", RunSpec), silence_s=silence_s)
+    spec = msgspec.structs.replace(read_record(clean_run / "spec.json", RunSpec), silence_s=silence_s)
     story = Story(spec)
     seconds, message = story.lasts(3000, starting=True)
     assert (seconds, message.split(":")[0]) == (limit_s + 5, f"Nothing has moved for {limit_s} s")
@@ -224,10 +224,10 @@ def test_a_snapshot_describes_this_tests_own_child():
     environ = {**os.environ, "REKINDLE_SITE": "site-1"}
     with subprocess.Popen([sys.executable, "-c", code, "client.py"], env=environ) as child:
         try:
-            before = snapshot()
+            before = take_snapshot()
             os.kill(child.pid, signal.SIGSTOP)
             os.waitid(os.P_PID, child.pid, os.WSTOPPED)
-            now = snapshot()
+            now = take_snapshot()
         finally:
             child.kill()
     process = next(process for process in now.processes if process.pid == child.pid)
@@ -235,4 +235,4 @@ def test_a_snapshot_describes_this_tests_own_child():
     assert process.title == f"site-1 {code}"
     assert 0 < process.memory_kib <= process.peak_kib
     assert list(process.threads) == [child.pid]
-    assert work(before, now)[None, child.pid].ran >= 0
+    assert measure_work(before, now)[None, child.pid].ran >= 0

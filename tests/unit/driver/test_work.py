@@ -7,9 +7,9 @@ import sys
 
 import msgspec
 
-from rekindle.driver.sampler import Sampler, Work
-from rekindle.driver.snapshot import Process, Snapshot, snapshot
-from rekindle.records.events import SampleEvent, Worked
+from rekindle.driver.sampler import Sampler, WorkTotals
+from rekindle.driver.snapshot import Process, Snapshot, take_snapshot
+from rekindle.records.events import MemberWork, SampleEvent
 
 HELD_MIB = 64
 TAKES_AND_GIVES_BACK = f"""
@@ -46,22 +46,24 @@ RANK = _process(5, 4, 7.0)
 
 
 def test_a_process_is_of_the_nearest_member_above_it():
-    assert Work().worked([RANK, JOB, SERVER, LAUNCHER, CLIENT]) == {
-        "server": Worked(nvflare_s=3.0, others_s=None, pids=(2,)),
-        "site-1": Worked(nvflare_s=2.0, others_s=7.5, pids=(3, 4, 5)),
+    assert WorkTotals().worked([RANK, JOB, SERVER, LAUNCHER, CLIENT]) == {
+        "server": MemberWork(nvflare_s=3.0, others_s=None, pids=(2,)),
+        "site-1": MemberWork(nvflare_s=2.0, others_s=7.5, pids=(3, 4, 5)),
     }
 
 
 def test_what_ended_counts_and_an_orphan_stays_where_it_was():
-    work = Work()
+    work = WorkTotals()
     work.worked([SERVER, CLIENT, LAUNCHER, RANK])
     orphan = _process(5, 0, 8.0)
-    assert work.worked([SERVER, CLIENT, orphan])["site-1"] == Worked(nvflare_s=2.0, others_s=8.5, pids=(3, 5))
-    assert work.worked([])["site-1"] == Worked(nvflare_s=2.0, others_s=8.5, pids=())
+    assert work.worked([SERVER, CLIENT, orphan])["site-1"] == MemberWork(
+        nvflare_s=2.0, others_s=8.5, pids=(3, 5)
+    )
+    assert work.worked([])["site-1"] == MemberWork(nvflare_s=2.0, others_s=8.5, pids=())
 
 
 def test_what_ended_has_written_and_has_no_socket_open():
-    work = Work()
+    work = WorkTotals()
     seen = work.worked([CLIENT, _process(4, 3, 0.5, written=512, sockets=3)])["site-1"]
     assert (seen.written_bytes, seen.sockets) == (512, 3)
     seen = work.worked([_process(3, 2, 2.0, nvflare="site-1", written=100, sockets=1)])["site-1"]
@@ -69,26 +71,26 @@ def test_what_ended_has_written_and_has_no_socket_open():
 
 
 def test_another_process_of_a_pid_is_another():
-    work = Work()
+    work = WorkTotals()
     work.worked([SERVER, CLIENT])
     stranger = _process(3, 1, 1.0, born=9.0)
-    assert work.worked([SERVER, stranger])["site-1"] == Worked(nvflare_s=2.0, others_s=None, pids=())
+    assert work.worked([SERVER, stranger])["site-1"] == MemberWork(nvflare_s=2.0, others_s=None, pids=())
 
 
 def test_a_fork_of_the_server_is_the_clients_as_soon_as_it_has_its_name():
-    work = Work()
+    work = WorkTotals()
     assert work.worked([SERVER, _process(3, 2, 0.5, nvflare="server")])["server"].nvflare_s == 3.5
     worked = work.worked([SERVER, CLIENT])
     assert (worked["server"].nvflare_s, worked["site-1"].nvflare_s) == (3.0, 2.0)
 
 
 def test_a_circle_of_parents_ends():
-    assert Work().worked([_process(7, 8, 1.0), _process(8, 7, 1.0)]) == {}
+    assert WorkTotals().worked([_process(7, 8, 1.0), _process(8, 7, 1.0)]) == {}
 
 
 def test_a_sample_has_what_real_processes_took(child, tmp_path):
     client = child(TRAINS, "-m", f"{SIMULATOR}_worker", "--client", "site-2")
-    Sampler(tmp_path / "samples.jsonl", set()).sample(snapshot())
+    Sampler(tmp_path / "samples.jsonl", set()).sample(take_snapshot())
     event = msgspec.json.decode((tmp_path / "samples.jsonl").read_bytes(), type=SampleEvent)
     worked = event.worked["site-2"]
     assert worked.others_s >= 0.29
@@ -110,7 +112,7 @@ def test_what_was_held_for_a_moment_is_reported_afterwards(tmp_path, child):
     server = child(TAKES_AND_GIVES_BACK, "-m", SIMULATOR)
     client = child(TAKES_AND_GIVES_BACK, "-m", f"{SIMULATOR}_worker", "--client", "site-2")
     other = child(TAKES_AND_GIVES_BACK, "client.py")
-    now = snapshot()
+    now = take_snapshot()
     assert set(now.peaks_mib) == {"server", "site-2"}
     for name, pid in (("server", server), ("site-2", client)):
         (process,) = [process for process in now.processes if process.pid == pid]
@@ -123,4 +125,4 @@ def test_what_was_held_for_a_moment_is_reported_afterwards(tmp_path, child):
 def test_what_has_ended_is_not_listed(tmp_path):
     with subprocess.Popen([sys.executable, "-c", "", "-m", SIMULATOR]) as ended:
         os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
-        assert snapshot().peaks_mib == {}
+        assert take_snapshot().peaks_mib == {}

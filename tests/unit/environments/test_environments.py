@@ -21,20 +21,22 @@ from waits import until
 from rekindle import locks
 from rekindle.environments import build as builder
 from rekindle.environments import probe as prober
-from rekindle.environments.lockfile import pins
-from rekindle.environments.progress import Reporter
+from rekindle.environments.lockfile import read_pins
+from rekindle.environments.progress import BuildReporter
 from rekindle.records import Environment, Progress
 from rekindle.records.base import read_valid
 
-LOCK = locks.text("driver.txt").encode()
+LOCK = locks.read_lock("driver.txt").encode()
 
 
 def test_it_is_built_once_and_holds_exactly_what_the_lock_names(root, spec):
-    record, changed = builder.build(root, spec)
+    record, changed = builder.build_environment(root, spec)
     environment = msgspec.convert(record, Environment)
     assert changed
-    assert environment.packages == {pin.name: pin.version for pin in pins(LOCK.decode(), os.uname().machine)}
-    assert builder.build(root, spec) == (record, False)
+    assert environment.packages == {
+        pin.name: pin.version for pin in read_pins(LOCK.decode(), os.uname().machine)
+    }
+    assert builder.build_environment(root, spec) == (record, False)
 
 
 @pytest.mark.parametrize("index", ["https://me:CANARY@no host/p", "https://127.0.0.1:1/p?sig=CANARY"])
@@ -44,14 +46,14 @@ def test_an_error_of_uv_keeps_the_credentials_of_an_index(root, spec, monkeypatc
     monkeypatch.setenv("UV_NO_CACHE", "1")
     heard = []
     with pytest.raises(builder.BuildError, match=r"failed: .+\.$") as error:
-        builder.build(root, spec, heard.append)
+        builder.build_environment(root, spec, heard.append)
     assert "CANARY" not in str(error.value)
 
 
 @pytest.mark.parametrize("damage", ["deleted", "truncated", "added", "marker", "half"])
 def test_damage_is_noticed_and_mended(root, spec, damage):
-    record, _ = builder.build(root, spec)
-    assert builder.standing(root, [spec, spec]) == [record, record]
+    record, _ = builder.build_environment(root, spec)
+    assert builder.find_built(root, [spec, spec]) == [record, record]
     library = next(Path(record["path"]).rglob("_core*.so"))
     size = library.stat().st_size
     if damage == "deleted":
@@ -64,8 +66,8 @@ def test_damage_is_noticed_and_mended(root, spec, damage):
         (Path(record["path"]) / "rekindle-env.json").write_text("{")
     else:
         (Path(record["path"]) / "rekindle-env.json").unlink()
-    assert builder.standing(root, [spec]) == []
-    again, changed = builder.build(root, spec)
+    assert builder.find_built(root, [spec]) == []
+    again, changed = builder.build_environment(root, spec)
     assert changed
     assert next(Path(again["path"]).rglob("_core*.so")).stat().st_size == size
     assert not list(Path(again["path"]).rglob("stray.py"))
@@ -73,7 +75,7 @@ def test_damage_is_noticed_and_mended(root, spec, damage):
 
 @pytest.mark.parametrize("other", [{"gpus": ["GPU-1"]}, {"python": "/usr/bin/python3"}])
 def test_what_was_built_for_another_machine_does_not_stand_for_this_one(root, spec, other):
-    builder.build(root, spec)
+    builder.build_environment(root, spec)
     asked = [[spec], [spec, {**spec, **other}]]
     module = [sys.executable, "-m", "rekindle.environments", "standing", str(root)]
     answers = [subprocess.check_output(module, input=json.dumps(specs).encode()) for specs in asked]
@@ -89,8 +91,8 @@ def test_what_the_probe_compiled_is_found_where_the_environment_lies_then(root, 
         subprocess.run([python, "-c", "import psutil"], check=True)
         return {}
 
-    monkeypatch.setattr(builder, "probe", imports)
-    record, _ = builder.build(root, spec)
+    monkeypatch.setattr(builder, "probe_environment", imports)
+    record, _ = builder.build_environment(root, spec)
     source = next(Path(record["path"]).rglob("psutil/__init__.py"))
     monkeypatch.setattr(sys, "pycache_prefix", str(root / "cache" / "python"))
     assert Path(importlib.util.cache_from_source(str(source))).is_file()
@@ -101,9 +103,9 @@ def test_an_interrupted_build_leaves_nothing_that_counts(root, spec, monkeypatch
     def broken(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(builder, "probe", broken)
+    monkeypatch.setattr(builder, "probe_environment", broken)
     with pytest.raises(KeyboardInterrupt):
-        builder.build(root, spec)
+        builder.build_environment(root, spec)
     assert [path.name for path in (root / "envs").iterdir()] == [".driver.lock"]
 
 
@@ -204,7 +206,7 @@ def test_a_build_here_is_not_taken_for_one_that_was_queued(root, spec, queue):
 def test_progress_makes_sense_where_the_cache_is_cleaned(tmp_path, when):
     (old := tmp_path / "cache" / "old").parent.mkdir()
     old.write_bytes(bytes(856 << 10))
-    reporter = Reporter(tmp_path / "progress.json", tmp_path / "cache")
+    reporter = BuildReporter(tmp_path / "progress.json", tmp_path / "cache")
     reporter.begin("torch")
     if when == "before the first download":
         old.unlink()  # a damaged environment is rebuilt, without the cache that its files were linked to
@@ -220,7 +222,7 @@ def test_progress_makes_sense_where_the_cache_is_cleaned(tmp_path, when):
 def test_progress_has_what_came_how_fast_and_what_is_left(tmp_path):
     cache = tmp_path / "cache"
     cache.mkdir()
-    reporter = Reporter(tmp_path / "progress.json", cache)
+    reporter = BuildReporter(tmp_path / "progress.json", cache)
     reporter.begin("torch")
     assert reporter._message() == "torch"
     reporter.take("Downloading torch (100.0MiB)\n")
@@ -243,14 +245,14 @@ def test_an_environment_that_does_not_work_is_not_kept(root, spec, monkeypatch):
     def broken(*_):
         raise prober.ProbeError("torch sees 1 GPUs and the host has 2")
 
-    monkeypatch.setattr(builder, "probe", broken)
+    monkeypatch.setattr(builder, "probe_environment", broken)
     with pytest.raises(builder.BuildError, match=r"does not work: torch sees 1 GPUs and the host has 2\."):
-        builder.build(root, spec)
+        builder.build_environment(root, spec)
     assert not list((root / "envs").glob("driver-*"))
 
 
 def test_packages_of_the_host_are_lent_and_the_lock_wins(root, spec):
-    record, _ = builder.build(root, {**spec, "system_site": True})
+    record, _ = builder.build_environment(root, {**spec, "system_site": True})
     assert "pytest" in record["system_site"]
     assert "msgspec" in record["packages"]
     assert "msgspec" not in record["system_site"]

@@ -3,7 +3,7 @@
 
 import pytest
 
-from rekindle.environments.libraries import link
+from rekindle.environments.libraries import link_libraries
 
 OF_2_19 = b"\0$ORIGIN/../nvidia/cublas/lib:$ORIGIN/../nvidia/cusolver/lib:$ORIGIN/../nvidia/cusparse/lib\0"
 OF_2_21 = OF_2_19.replace(b"$ORIGIN/../nvidia/cusolver/lib:", b"")
@@ -30,7 +30,7 @@ def linked(packages):
 
 def test_one_that_its_rpath_leaves_out_is_linked_into_a_folder_that_is_in_it(packages):
     install(packages, OF_2_21)
-    link(packages)
+    link_libraries(packages)
     assert linked(packages) == {"libcusolver.so.11"}
     found = packages / "nvidia/cusparse/lib/libcusolver.so.11"
     assert (found.read_text(), found.readlink().is_absolute()) == ("cusolver", False)
@@ -40,5 +40,5 @@ def test_one_that_its_rpath_leaves_out_is_linked_into_a_folder_that_is_in_it(pac
 def test_nothing_is_linked_where_nothing_is_missing(packages, rpath):
     if rpath:
         install(packages, rpath)
-    link(packages)
+    link_libraries(packages)
     assert linked(packages) == set()

@@ -139,17 +139,20 @@ def claims(lock):
     ]
 
 
-@pytest.mark.parametrize("name", sorted(locks.names()))
+@pytest.mark.parametrize("name", sorted(locks.list_locks()))
 def test_a_host_finds_a_file_for_every_pin(name):
-    lock = locks.text(name)
-    names = {file.sha256: file.name for file in locks.known_files()}
+    lock = locks.read_lock(name)
+    names = {file.sha256: file.name for file in locks.read_known_files()}
     assert lacking(lock, names, claims(lock)) == []
 
 
 def test_every_file_that_a_lock_names_has_a_size_and_no_other():
     locked = {
-        digest for name in locks.names() for *_, digests in pins(locks.text(name)) for digest in digests
+        digest
+        for name in locks.list_locks()
+        for *_, digests in pins(locks.read_lock(name))
+        for digest in digests
     }
-    files = locks.known_files()
+    files = locks.read_known_files()
     assert locked == {file.sha256 for file in files if file.size > 0}
     assert len(locked) == len(files)

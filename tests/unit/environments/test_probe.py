@@ -16,7 +16,7 @@ def test_a_probe_that_hangs_is_ended(tmp_path, monkeypatch):
     python.chmod(0o755)
     began = time.monotonic()
     with pytest.raises(prober.ProbeError, match="hung for 1 s"):
-        prober.probe(python, "torch", [], tmp_path)
+        prober.probe_environment(python, "torch", [], tmp_path)
     assert time.monotonic() - began < 10
 
 
@@ -40,12 +40,12 @@ def _report(gpus):
 
 def test_fewer_gpus_than_the_host_has_fail_the_probe(tmp_path):
     with pytest.raises(prober.ProbeError, match="sees 1 GPUs and the host has 2"):
-        prober.probe(_answering(tmp_path, _report(1)), "torch", ["GPU-a", "GPU-b"], tmp_path)
+        prober.probe_environment(_answering(tmp_path, _report(1)), "torch", ["GPU-a", "GPU-b"], tmp_path)
 
 
 def test_tensorflow_falls_back_when_nccl_fails_and_records_it(tmp_path):
     python = _answering(tmp_path, "Error: NCCL unhandled cuda error", _report(2))
-    report = prober.probe(python, "tensorflow", ["GPU-a", "GPU-b"], tmp_path)
+    report = prober.probe_environment(python, "tensorflow", ["GPU-a", "GPU-b"], tmp_path)
     assert report["cross_device_ops"] == "HierarchicalCopyAllReduce"
     assert "NCCL unhandled cuda error" in report["failed"][0]
     assert (tmp_path / "asked").read_text().split() == ["NcclAllReduce", "HierarchicalCopyAllReduce"]
@@ -54,4 +54,4 @@ def test_tensorflow_falls_back_when_nccl_fails_and_records_it(tmp_path):
 def test_tensorflow_without_any_collective_fails(tmp_path):
     python = _answering(tmp_path, "Error: one", "Error: two")
     with pytest.raises(prober.ProbeError, match=r"Error: one.*Error: two"):
-        prober.probe(python, "tensorflow", ["GPU-a", "GPU-b"], tmp_path)
+        prober.probe_environment(python, "tensorflow", ["GPU-a", "GPU-b"], tmp_path)

@@ -4,9 +4,9 @@
 import pytest
 from msgspec.structs import replace
 
-from rekindle.federation.links import streaming, transfers
-from rekindle.records import Complaint, LinkRecord, to_builtins
-from rekindle.trainer.sizes import beyond, seconds_of
+from rekindle.federation.links import foretell_transfers, tune_streaming
+from rekindle.records import Complaint, LinkRecord, dump_builtins
+from rekindle.trainer.sizes import estimate_seconds, find_excess
 
 MBIT, MB, MIB = 1e6, 1_000_000, 1 << 20
 LINK = LinkRecord(
@@ -30,7 +30,7 @@ def links(*rates, **parts):
 
 
 def window(*rates, release="2.9.0", **parts):
-    set_to = streaming(links(*rates, **parts), release)
+    set_to = tune_streaming(links(*rates, **parts), release)
     return [
         int(set_to.get(f"NVFLARE_STREAMING_{name}", 0))
         for name in ("WINDOW_SIZE", "ACK_INTERVAL", "CHUNK_SIZE")
@@ -80,8 +80,11 @@ set as here, one site over tests/lab/shaper.py."""
 
 def round_s(rate, size, largest, **parts):
     """Return the foretold seconds of a round's transfers, by site."""
-    found = transfers(links(*rate, **parts), "2.9.0")
-    return {way.site: seconds_of(to_builtins(way), {"model": size, "tensor": largest}) for way in found.ways}
+    found = foretell_transfers(links(*rate, **parts), "2.9.0")
+    return {
+        way.site: estimate_seconds(dump_builtins(way), {"model": size, "tensor": largest})
+        for way in found.ways
+    }
 
 
 @pytest.mark.parametrize(("rate", "trip", "size", "largest", "seconds"), MEASURED)
@@ -103,14 +106,14 @@ def test_a_window_below_what_is_under_way_slows_a_link_down():
 
 def why(*rates, release="2.9.0", size=50 * MB, largest=None, memory=None):
     """Return why a model cannot be exchanged."""
-    bounds = transfers(links(*rates), release, memory).bounds
+    bounds = foretell_transfers(links(*rates), release, memory).bounds
     sizes = {"model": size, "tensor": size if largest is None else largest}
-    return beyond([to_builtins(bound) for bound in bounds], sizes)
+    return find_excess([dump_builtins(bound) for bound in bounds], sizes)
 
 
 def test_what_cannot_work_is_refused_with_its_figures(golden):
     with pytest.raises(Complaint) as complaint:
-        transfers(links(0.3), "2.7.3")
+        foretell_transfers(links(0.3), "2.7.3")
     golden(
         why(0.5),
         str(complaint.value),

@@ -5,8 +5,8 @@ import pytest
 from msgspec.structs import replace
 from report_folders import HOST
 
-from rekindle.federation.placing import Members, common
-from rekindle.records import Participant, RunSpec, Site, Slurm, read, write
+from rekindle.federation.placement import Members, take_common
+from rekindle.records import Participant, RunSpec, Site, Slurm, read_record, write_record
 
 SITES = tuple(Site(name=f"site-{name}", ranks=1, gpus=(), node=name) for name in ("cpu", "gpu-1", "gpu-2"))
 
@@ -19,13 +19,13 @@ KIT = {
 @pytest.fixture
 def sent(tmp_path, recordings):
     """Return what a federation of a CPU and two GPU hosts is sent, once one of them has another ``boot``."""
-    spec = read(next(recordings.glob("runs/*/spec.json")), RunSpec)
+    spec = read_record(next(recordings.glob("runs/*/spec.json")), RunSpec)
 
     def of(boot, slurm=None, scheme="tcp", limit_s=600):
         hosts = {"cpu": replace(HOST, gpus=(), driver=None), "gpu-1": HOST, "gpu-2": replace(HOST, boot=boot)}
         for name, host in hosts.items():
             asked = slurm if name == "gpu-1" else None
-            write(tmp_path / name / "host.json", replace(host, host=name, slurm=asked))
+            write_record(tmp_path / name / "host.json", replace(host, host=name, slurm=asked))
         members = Members(tmp_path, "server", [*hosts], {*hosts}, 0)
         versions = {"nvflare": "2.7.3", "python": "3.12.3"}
         mine = Participant(**KIT, scheme=scheme)
@@ -37,7 +37,7 @@ def sent(tmp_path, recordings):
 
 
 def test_all_hosts_run_again_if_one_was_rebooted(sent):
-    (first, shared), (second, _), (same, _) = (common(sent(boot), "payload") for boot in ("a", "b", "a"))
+    (first, shared), (second, _), (same, _) = (take_common(sent(boot), "payload") for boot in ("a", "b", "a"))
     assert first == same != second
     driver = HOST.driver.version
     assert shared.versions == {
@@ -47,12 +47,12 @@ def test_all_hosts_run_again_if_one_was_rebooted(sent):
 
 
 def test_what_was_proven_over_tcp_does_not_stand_for_grpc(sent):
-    assert common(sent("a"), "payload")[0] != common(sent("a", scheme="grpc"), "payload")[0]
+    assert take_common(sent("a"), "payload")[0] != take_common(sent("a", scheme="grpc"), "payload")[0]
 
 
 def test_a_site_in_an_allocation_has_the_run_of_those_that_are_in_none(sent):
     asked = Slurm(partition="gpu", time="02:00:00")
-    of_slurm, shared = common(sent("a", asked, limit_s=300), "payload")
+    of_slurm, shared = take_common(sent("a", asked, limit_s=300), "payload")
     elsewhere = replace(sent("a", asked), slurm=None)
-    assert of_slurm == common(elsewhere, "payload")[0] != common(sent("a"), "payload")[0]
+    assert of_slurm == take_common(elsewhere, "payload")[0] != take_common(sent("a"), "payload")[0]
     assert shared.versions["gpu-1 slurm"] == "--partition=gpu --time=02:00:00"

@@ -11,7 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from rekindle.federation import certificates
-from rekindle.federation.authority import ADMIN, Authority, certificate_in
+from rekindle.federation.authority import ADMIN, Authority, read_certificate
 from rekindle.federation.request import LIMIT
 from rekindle.records import Complaint
 
@@ -42,8 +42,8 @@ def refused(authority, path, participant="gpu-1"):
 )
 def test_what_a_participant_is_asked_for_is_signed(ours, signer, tmp_path, participant, role):
     path = packed(tmp_path / "r.zip", {f"{participant}.csr": csr(CN=participant, role=role)})
-    signed = certificates.read(certificate_in(ours.sign(path, participant, 30)))
-    assert signed.identity.subject == certificates.subject(participant, "rekindle", role)
+    signed = certificates.parse_certificate(read_certificate(ours.sign(path, participant, 30)))
+    assert signed.identity.subject == certificates.make_subject(participant, "rekindle", role)
     described = json.loads((ours.folder / f"{participant}.request.json").read_text())
     assert described == signer.asked
     assert (described["name"], described["cert_type"], described["project"]) == (
@@ -131,7 +131,7 @@ def test_a_certificate_that_a_host_shows_is_its_own_and_of_this_leases_authority
     shown = {}
     for name, role in (("gpu-1", "client"), ("gpu-2", "client"), (ADMIN, "lead")):
         path = packed(tmp_path / "r.zip", {f"{name}.csr": csr(CN=name, role=role)})
-        shown[name] = certificate_in(ours.sign(path, name, 30))
+        shown[name] = read_certificate(ours.sign(path, name, 30))
     assert ours.require(shown["gpu-1"], "gpu-1").name == "gpu-1"
     for other in ("gpu-2", ADMIN):
         with pytest.raises(Complaint, match="The certificate of gpu-1 is for "):
@@ -165,5 +165,5 @@ def test_an_authority_that_has_expired_is_removed_with_its_key(ours, tmp_path):
 
 
 def test_a_key_alone_is_the_hosts(ours, tmp_path):
-    signed = certificate_in(ours.sign(packed(tmp_path / "r.zip", {"gpu-1.csr": csr()}), "gpu-1", 30))
+    signed = read_certificate(ours.sign(packed(tmp_path / "r.zip", {"gpu-1.csr": csr()}), "gpu-1", 30))
     assert x509.load_pem_x509_certificate(signed).public_key() == KEY.public_key()

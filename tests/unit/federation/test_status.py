@@ -10,9 +10,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from msgspec.structs import replace
 
-from rekindle.federation.status import federation, member
+from rekindle.federation.status import describe_federation, describe_member
 from rekindle.records import Clock, MemberRecord, Participant
-from rekindle.report.federation import federation_text
+from rekindle.report.federation import format_federation
 
 SINCE = 1795645315.0
 
@@ -45,14 +45,14 @@ def one(name, role="site", offset_s=0.2, **found):
         "release": "2.9.0",
     }
     clock = Clock(offset_s=offset_s, error_s=0.01, asked="2026-11-25T22:28:00Z")
-    return member(name, record, {**usual, "since": SINCE, "clients": {}, **found}, clock)
+    return describe_member(name, record, {**usual, "since": SINCE, "clients": {}, **found}, clock)
 
 
 SERVER = one("cpu-1", "server", clients={"gpu-1": SINCE + 1})
 
 
 def flaws(site, server=SERVER):
-    found = federation("f", ["cpu-1", "gpu-1"], {"cpu-1": server, "gpu-1": site})
+    found = describe_federation("f", ["cpu-1", "gpu-1"], {"cpu-1": server, "gpu-1": site})
     assert found.hosts[0].flaws == ()
     return found.hosts[1].flaws
 
@@ -93,14 +93,16 @@ def test_a_server_that_does_not_answer_is_named():
 
 
 def test_a_host_without_a_kit_and_one_out_of_reach_are_told_apart():
-    found = federation("f", ["cpu-1", "gpu-1", "gpu-2"], {"cpu-1": SERVER, "gpu-1": None})
+    found = describe_federation("f", ["cpu-1", "gpu-1", "gpu-2"], {"cpu-1": SERVER, "gpu-1": None})
     assert [host.flaws for host in found.hosts] == [(), ("has no kit",), ("was not reached",)]
     assert not found.good
 
 
 def test_the_text_has_a_row_a_host_and_the_kit_of_who_submits():
-    found = federation("f", ["cpu-1", "gpu-1"], {"cpu-1": SERVER, "gpu-1": one("gpu-1", modes=["0640"])})
-    text = federation_text(found, 120, False)
+    found = describe_federation(
+        "f", ["cpu-1", "gpu-1"], {"cpu-1": SERVER, "gpu-1": one("gpu-1", modes=["0640"])}
+    )
+    text = format_federation(found, 120, False)
     assert text.startswith("The federation f is up on 2 of 2 hosts; 1 wrong.")
     assert "connected" in text
     assert text.splitlines()[-2:] == [

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from rekindle.flare import announced
+from rekindle.flare import configuration
 from rekindle.flare.workspace import Member, Workspace
 
 
@@ -17,7 +17,7 @@ def configured(tmp_path):
         path = tmp_path / "server/config/config_fed_server.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"workflows": configured}))
-        return announced.workflows(Workspace(tmp_path, {"server": Member(tmp_path / "server")}))
+        return configuration.read_workflows(Workspace(tmp_path, {"server": Member(tmp_path / "server")}))
 
     return workflows
 
@@ -78,4 +78,4 @@ def test_a_client_that_launches_its_trainers_is_configured_so(tmp_path, config, 
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(config))
     found = Workspace(tmp_path, {"site-1": Member(tmp_path / "site-1")})
-    assert announced.launches(found, "site-1") is launched
+    assert configuration.does_launch(found, "site-1") is launched

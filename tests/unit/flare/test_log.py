@@ -4,11 +4,11 @@
 import re
 
 from rekindle.flare.log import PREFIX, read_records
-from rekindle.flare.workspace import ERROR_LOGS, of_run
+from rekindle.flare.workspace import ERROR_LOGS, find_workspaces
 
 
 def test_every_line_of_a_recorded_log_is_in_one_record(clean_run):
-    run = of_run(clean_run)[0]
+    run = find_workspaces(clean_run)[0]
     for name, member in run.members.items():
         records = read_records(run, name)
         assert sum(1 + len(record.more) for record in records) == len(member.log)
@@ -24,7 +24,7 @@ def test_a_line_without_a_time_belongs_to_the_record_before_it(clean_run):
         "Traceback\n"
         "2026-99-21 08:48:20,250 - X - ERROR - of no day\n"
     )
-    (record,) = read_records(of_run(clean_run)[0], "site-1", ERROR_LOGS[0])
+    (record,) = read_records(find_workspaces(clean_run)[0], "site-1", ERROR_LOGS[0])
     assert (record.logger, record.level, record.message) == ("X", "ERROR", "it failed")
     assert (record.context, record.at.line) == ("[identity=site-1, peer=server]", 2)
     assert record.more == ["Traceback", ""]
@@ -32,4 +32,4 @@ def test_a_line_without_a_time_belongs_to_the_record_before_it(clean_run):
 
 
 def test_who_left_no_log_has_no_records(clean_run):
-    assert read_records(of_run(clean_run)[0], "site-7") == []
+    assert read_records(find_workspaces(clean_run)[0], "site-7") == []

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 import pytest
 
-from rekindle.flare import moved
+from rekindle.flare import moves
 
 RECIPE = "nvflare.app_opt.pt.recipes.fedavg.FedAvgRecipe"
 LAUNCHER = "nvflare.app_common.executors.launcher_executor.LauncherExecutor"
@@ -29,7 +29,7 @@ LAUNCHER = "nvflare.app_common.executors.launcher_executor.LauncherExecutor"
     ],
 )
 def test_what_a_release_lacks_is_known(name, argument, release, since):
-    found = moved.gone(name, release, argument)
+    found = moves.describe_gone(name, release, argument)
     assert (found and f"older than {since}:" in found.message) == (True if since else None)
 
 
@@ -37,7 +37,7 @@ def test_it_is_said_in_a_sentence_with_what_to_write(golden):
     known = json.loads(files("rekindle.flare").joinpath("moved.json").read_bytes())["gone"]
     with_home = next(key for key, (_, now) in known.items() if now.startswith("nvflare.") and "(" not in key)
     found = [(RECIPE, "initial_model"), (LAUNCHER, ""), (with_home, "")]
-    golden(*(str(moved.gone(name, "2.9.0", argument)) for name, argument in found))
+    golden(*(str(moves.describe_gone(name, "2.9.0", argument)) for name, argument in found))
 
 
 OLD = {

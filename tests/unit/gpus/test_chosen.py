@@ -5,8 +5,8 @@ import pytest
 from msgspec.structs import replace
 from solver_hosts import A100, H200, host
 
-from rekindle.gpus.chosen import with_chosen
-from rekindle.gpus.usable import hidden
+from rekindle.gpus.choice import choose_gpus
+from rekindle.gpus.visibility import explain_hidden
 from rekindle.records import Complaint, PciGpu
 
 LINKS = (
@@ -30,24 +30,24 @@ def four():
 
 @pytest.mark.parametrize("asked", [["2", "0"], ["GPU-0", "GPU-2"], ["0", "GPU-2", "2"]])
 def test_only_these_gpus_are_the_hosts(four, asked):
-    chosen = with_chosen(four, asked)
+    chosen = choose_gpus(four, asked)
     assert [gpu.index for gpu in chosen.gpus] == [0, 2]
     assert chosen.topology == (("X", "SYS"), ("SYS", "X"))
     assert [of.address for of in chosen.pci_devices] == ["0000:00:00.0", "0000:02:00.0"]
-    assert hidden(chosen) is None
+    assert explain_hidden(chosen) is None
 
 
 def test_a_gpu_that_the_driver_does_not_show_is_still_missed(four):
     fewer = replace(four, gpus=four.gpus[:3])
-    assert "0000:03:00.0 is missing" in hidden(with_chosen(fewer, ["0"])).message
+    assert "0000:03:00.0 is missing" in explain_hidden(choose_gpus(fewer, ["0"])).message
 
 
 def test_one_that_is_not_there_is_refused(four):
     with pytest.raises(Complaint, match=r"asks for GPU 4, and lease has 0 \(GPU-0\), 1 \(GPU-1\)"):
-        with_chosen(four, ["0", "4"])
+        choose_gpus(four, ["0", "4"])
 
 
 def test_without_a_choice_or_a_gpu_a_host_is_as_it_is(four):
-    assert with_chosen(four, []) is four
+    assert choose_gpus(four, []) is four
     bare = host()
-    assert with_chosen(bare, ["0"]) is bare
+    assert choose_gpus(bare, ["0"]) is bare

@@ -5,15 +5,15 @@ import pytest
 
 from rekindle.gpus.models import (
     _devices,
-    capability,
-    capability_of,
-    device_name,
-    first_driver,
-    model_of,
-    version_key,
+    find_capability,
+    find_device_name,
+    find_first_driver,
+    find_model,
+    find_model_capability,
+    parse_version,
 )
-from rekindle.gpus.usable import OLDEST_DRIVER
-from rekindle.solver.catalogue import builds, rules
+from rekindle.gpus.visibility import OLDEST_DRIVER
+from rekindle.solver.catalogue import list_builds, load_rules
 
 NAMES = {
     "3.7": ["Tesla K80"],
@@ -36,7 +36,7 @@ NAMES = {
 
 def test_a_name_has_the_capability():
     for known, names in NAMES.items():
-        assert [capability_of(name) for name in names] == [known] * len(names)
+        assert [find_model_capability(name) for name in names] == [known] * len(names)
 
 
 @pytest.mark.parametrize(
@@ -49,29 +49,29 @@ def test_a_name_has_the_capability():
     ],
 )
 def test_the_drivers_figure_comes_first_if_it_is_a_capability(reported, expected):
-    assert capability("NVIDIA A100 80GB PCIe", reported, None) == expected
+    assert find_capability("NVIDIA A100 80GB PCIe", reported, None) == expected
 
 
 def test_an_unknown_name_is_known_by_its_device_id():
-    assert capability("Graphics Device", None, "2335") == "9.0"
-    assert capability("Graphics Device", "9" * 5000, "FFFF") is None
+    assert find_capability("Graphics Device", None, "2335") == "9.0"
+    assert find_capability("Graphics Device", "9" * 5000, "FFFF") is None
 
 
 def test_every_device_of_the_table_has_a_model_and_every_driver_of_it_a_device():
     table = _devices()
-    assert all(model_of(name) for name in table.devices.values())
+    assert all(find_model(name) for name in table.devices.values())
     assert {device for ids in table.drivers.values() for device in ids} <= set(table.devices)
-    assert list(table.drivers) == sorted(table.drivers, key=version_key)
+    assert list(table.drivers) == sorted(table.drivers, key=parse_version)
 
 
 def test_devices_by_id():
-    assert (device_name("2335"), first_driver("2335")) == ("NVIDIA H200", "550.90.07")
-    assert (device_name("2b85"), first_driver("2b85")) == ("NVIDIA GeForce RTX 5090", "570.86.16")
-    assert (device_name("1DB4"), first_driver("1DB4")) == ("Tesla V100 PCIe 16GB", None)
-    assert (device_name("FFFF"), first_driver("FFFF"), device_name(None)) == (None, None, None)
+    assert (find_device_name("2335"), find_first_driver("2335")) == ("NVIDIA H200", "550.90.07")
+    assert (find_device_name("2b85"), find_first_driver("2b85")) == ("NVIDIA GeForce RTX 5090", "570.86.16")
+    assert (find_device_name("1DB4"), find_first_driver("1DB4")) == ("Tesla V100 PCIe 16GB", None)
+    assert (find_device_name("FFFF"), find_first_driver("FFFF"), find_device_name(None)) == (None, None, None)
 
 
 def test_the_oldest_driver_is_the_catalogues():
-    majors = {build.cuda.split(".")[0] for build in builds("torch") if build.cuda}
-    oldest = min((rules().cuda_minimum_driver.by[major] for major in majors), key=version_key)
+    majors = {build.cuda.split(".")[0] for build in list_builds("torch") if build.cuda}
+    oldest = min((load_rules().cuda_minimum_driver.by[major] for major in majors), key=parse_version)
     assert oldest == OLDEST_DRIVER

@@ -5,8 +5,8 @@ import pytest
 from msgspec.structs import replace
 from solver_hosts import A100, H100, H200, host, plan
 
-from rekindle.gpus.usable import absent, hidden, trace
-from rekindle.hostfacts import unmet
+from rekindle.gpus.visibility import explain_absent, explain_hidden, has_trace
+from rekindle.hostfacts import find_unmet
 from rekindle.records import Driver, FailedProbe, Gpu, PciGpu
 
 NO_TOOL, UNKNOWN = "nvidia-smi is not on this host.", "Failed to initialize NVML: Unknown Error."
@@ -63,11 +63,11 @@ SILENT = {
 @pytest.mark.parametrize("name", SILENT)
 def test_a_silent_host_has_its_gpus_named_with_the_cure(golden, name):
     on = SILENT[name]
-    why = absent(on)
-    assert trace(on)
+    why = explain_absent(on)
+    assert has_trace(on)
     golden(why.message, why.fix)
     assert "\n" not in str(why)
-    assert str(why) in list(map(str, unmet(on, gpus_required=True, min_free_gb=0)))
+    assert str(why) in list(map(str, find_unmet(on, gpus_required=True, min_free_gb=0)))
     refused = plan(on)
     assert refused.build is None
     assert str(refused.refusal).startswith(f"{why}".rstrip("."))
@@ -86,21 +86,21 @@ def test_the_plan_names_which_build_the_missing_driver_would_bring():
 
 
 def test_a_host_without_a_trace_of_a_gpu_has_none():
-    assert not trace(host())
-    assert absent(host()) is None
+    assert not has_trace(host())
+    assert explain_absent(host()) is None
     leftover = FailedProbe(name="nvidia-smi", message=NONE_FOUND)
-    assert not trace(replace(host(), problems=(leftover,)))
-    assert trace(replace(host(), pci_gpus=None, problems=(leftover,)))
+    assert not has_trace(replace(host(), problems=(leftover,)))
+    assert has_trace(replace(host(), pci_gpus=None, problems=(leftover,)))
 
 
 def test_one_of_three_that_does_not_show_is_named(golden):
     on = host(H200, H200, pci_gpus=3)
     shown = tuple(replace(gpu, pci_bus_id=f"00000000:{gpu.index:02X}:00.0") for gpu in on.gpus)
     on = replace(on, gpus=shown, pci_devices=bus("2335", "2335", "2335"))
-    why = hidden(on)
+    why = explain_hidden(on)
     golden(why.message, why.fix)
     assert str(why) in plan(on).warnings
-    assert hidden(replace(on, pci_gpus=2)) is None
+    assert explain_hidden(replace(on, pci_gpus=2)) is None
 
 
 def test_gpus_that_are_all_lost_are_reset_rather_than_python_installed(golden):
@@ -113,7 +113,7 @@ def test_a_gpu_in_mig_mode_is_refused_in_a_sentence_or_left_out(golden):
     on = host(A100, A100)
     in_mig = replace(on, gpus=tuple(replace(gpu, mig=True) for gpu in on.gpus))
     golden(plan(in_mig).refusal)
-    reported = [str(complaint) for complaint in unmet(in_mig, gpus_required=True, min_free_gb=0)]
+    reported = [str(complaint) for complaint in find_unmet(in_mig, gpus_required=True, min_free_gb=0)]
     assert [complaint for complaint in reported if "MIG" in complaint]
     mixed = plan(replace(on, gpus=(in_mig.gpus[0], on.gpus[1])))
     assert mixed.build is not None

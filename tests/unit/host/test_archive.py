@@ -33,7 +33,7 @@ def _member(name, kind=tarfile.REGTYPE, link=""):
 
 def _is_refused(path, home, match):
     with pytest.raises(archive.ArchiveError, match=match) as caught:
-        archive.unpack(path, home)
+        archive.unpack_archive(path, home)
     assert str(caught.value).isprintable()
     assert names(home.parent) == {"pt_ddp/older"}
     assert list(home.parent.iterdir()) == [home]
@@ -50,7 +50,7 @@ def test_what_a_killed_collector_left_is_removed_and_what_one_is_at_stays(tmp_pa
     (home.parent / ".pt_ddp.killed" / "new").mkdir(parents=True)
     (home.parent / ".other.killed").mkdir()
     with archive._aside(home) as at_work:
-        archive.unpack(path, home)
+        archive.unpack_archive(path, home)
         assert {entry.name for entry in home.parent.iterdir()} == {"pt_ddp", ".other.killed", at_work.name}
     assert names(home) == {"a"}
 
@@ -113,7 +113,7 @@ def test_a_link_where_the_run_goes_is_replaced_and_not_followed(tmp_path):
     elsewhere = tmp_path / "elsewhere"
     (elsewhere / "deep").mkdir(parents=True)
     (tmp_path / "pt_ddp").symlink_to(elsewhere)
-    archive.unpack(_tar(tmp_path / "a.tar.gz", (_member("a"), b"1")), tmp_path / "pt_ddp")
+    archive.unpack_archive(_tar(tmp_path / "a.tar.gz", (_member("a"), b"1")), tmp_path / "pt_ddp")
     assert names(tmp_path / "pt_ddp") == {"a"}
     assert not (tmp_path / "pt_ddp").is_symlink()
     assert [path.name for path in elsewhere.iterdir()] == ["deep"]
@@ -191,7 +191,7 @@ def test_a_file_that_is_no_archive_is_one_sentence(tmp_path, home, content):
 
 def test_a_file_without_end_ends_the_one_that_writes_it(tmp_path):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with archive.files_end_at(1000):
+    with archive.limit_files(1000):
         child = subprocess.run(["dd", "if=/dev/zero", f"of={tmp_path}/dd", "bs=600"], check=False, timeout=30)
         with pytest.raises(OSError, match="File too large") as error:
             (tmp_path / "own").write_bytes(bytes(5000))

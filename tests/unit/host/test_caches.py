@@ -17,7 +17,7 @@ def bare(tmp_path, monkeypatch):
 def test_every_one_is_below_the_folder_unless_the_host_sets_it(tmp_path):
     os.environ["MPLCONFIGDIR"] = "/fast/matplotlib"
     before = set(os.environ)
-    caches.keep_below(tmp_path / "cache")
+    caches.redirect_caches(tmp_path / "cache")
     chosen = {name: os.environ[name] for name in os.environ.keys() - before}
     names = {"XDG_CACHE_HOME", "CUDA_CACHE_PATH", "TRITON_CACHE_DIR", "KERAS_HOME", "PYTHONPYCACHEPREFIX"}
     assert names <= chosen.keys()
@@ -28,5 +28,5 @@ def test_every_one_is_below_the_folder_unless_the_host_sets_it(tmp_path):
 def test_models_that_are_in_the_home_folder_are_found_there(tmp_path):
     theirs = tmp_path / "home" / ".cache" / "huggingface"
     theirs.mkdir(parents=True)
-    caches.keep_below(tmp_path / "cache")
+    caches.redirect_caches(tmp_path / "cache")
     assert os.environ["HF_HOME"] == str(theirs)

@@ -11,9 +11,9 @@ import pytest
 from unfit import UNFIT
 from waits import until
 
-from rekindle.host import detached, files
-from rekindle.host.look import held
-from rekindle.records import Progress, read, write
+from rekindle.host import background, files
+from rekindle.host.look import is_held
+from rekindle.records import Progress, read_record, write_record
 
 WORKER = """
 import json, os, sys, time
@@ -28,7 +28,7 @@ while os.path.exists(sys.argv[1]) and time.monotonic() < ends:
 
 @contextmanager
 def holder(lock):
-    with detached.locked(lock) as stream:
+    with background.hold_lock(lock) as stream:
         assert stream is not None
         yield
 
@@ -36,7 +36,7 @@ def holder(lock):
 @pytest.mark.parametrize("plant", UNFIT.values(), ids=UNFIT)
 def test_a_lock_that_is_no_regular_file_is_not_taken_and_held_by_nobody(tmp_path, plant):
     plant(tmp_path / "lock")
-    assert not held(tmp_path / "lock")
+    assert not is_held(tmp_path / "lock")
     with pytest.raises(files.UnfitError), holder(tmp_path / "lock"):
         pass
     assert not (tmp_path / "nothing").exists()
@@ -49,30 +49,30 @@ def worker(tmp_path):
     (tmp_path / "goes on").touch()
 
     def begin(**environ):
-        with detached.locked(tmp_path / "lock") as lock:
+        with background.hold_lock(tmp_path / "lock") as lock:
             command = ["worker", str(tmp_path / "goes on"), "$HOME"]
             environ = {**os.environ, "PYTHONPATH": str(tmp_path), **environ}
-            detached.start(command, lock, tmp_path / "log", environ)
+            background.start_module(command, lock, tmp_path / "log", environ)
 
     yield begin
     (tmp_path / "goes on").unlink(missing_ok=True)
-    until(lambda: not held(tmp_path / "lock"))
+    until(lambda: not is_held(tmp_path / "lock"))
 
 
 def test_what_is_started_holds_the_lock_until_it_ends(tmp_path, worker):
     worker()
-    assert held(tmp_path / "lock")
-    with detached.locked(tmp_path / "lock") as second:
+    assert is_held(tmp_path / "lock")
+    with background.hold_lock(tmp_path / "lock") as second:
         assert second is None
     (tmp_path / "goes on").unlink()
-    until(lambda: not held(tmp_path / "lock"))
+    until(lambda: not is_held(tmp_path / "lock"))
 
 
 def test_what_is_started_has_a_session_a_log_and_its_own_variables(tmp_path, worker):
     (tmp_path / "log").write_text("of the one before\n")
     worker(ONLY="its own")
     (tmp_path / "goes on").unlink()
-    until(lambda: not held(tmp_path / "lock"))
+    until(lambda: not is_held(tmp_path / "lock"))
     lines = (tmp_path / "log").read_text().splitlines()
     found = json.loads(next(line for line in lines if line.startswith("{")))
     assert sorted(lines) == sorted(["to stderr", json.dumps(found)])
@@ -92,18 +92,18 @@ def test_what_is_started_has_a_session_a_log_and_its_own_variables(tmp_path, wor
     ],
 )
 def test_what_is_written_is_the_progress_that_records_write(tmp_path, state, more):
-    detached.write_progress(tmp_path / "progress.json", state, "round 2/3", 7.04, **more)
+    background.write_progress(tmp_path / "progress.json", state, "round 2/3", 7.04, **more)
     progress = Progress(state=state, message="round 2/3", elapsed_s=7.0, **more)
-    assert read(tmp_path / "progress.json", Progress) == progress
-    write(tmp_path / "other.json", progress)
+    assert read_record(tmp_path / "progress.json", Progress) == progress
+    write_record(tmp_path / "other.json", progress)
     assert (tmp_path / "progress.json").read_bytes() == (tmp_path / "other.json").read_bytes()
 
 
 def test_what_is_written_is_complete_or_as_it_was_before(tmp_path, monkeypatch):
     path = tmp_path / "progress.json"
-    detached.write_progress(path, "running", "before", 1)
+    background.write_progress(path, "running", "before", 1)
     with path.open() as reader:
-        detached.write_progress(path, "running", "after", 2)
+        background.write_progress(path, "running", "after", 2)
         assert json.loads(reader.read())["message"] == "before"
 
     def full(self, target):
@@ -111,6 +111,6 @@ def test_what_is_written_is_complete_or_as_it_was_before(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OSError, match="No space"):
-        detached.write_progress(path, "ended", "lost", 3)
-    assert read(path, Progress).message == "after"
+        background.write_progress(path, "ended", "lost", 3)
+    assert read_record(path, Progress).message == "after"
     assert list(tmp_path.iterdir()) == [path]

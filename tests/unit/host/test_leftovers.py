@@ -10,7 +10,7 @@ import time
 import pytest
 
 from rekindle.host import leftovers
-from rekindle.host.engines import name_of
+from rekindle.host.engines import name_container
 
 
 @pytest.fixture
@@ -33,15 +33,15 @@ def hold(path):
 
 
 def test_a_run_or_a_build_that_goes_on_is_named(root):
-    assert leftovers.running(root) == []
+    assert leftovers.find_running(root) == []
     holders = [hold(root / "runs/toy-0123456789ab/driver.lock"), hold(root / "logs/environments/lock")]
     try:
-        assert leftovers.running(root) == ["environments", "toy-0123456789ab"]
+        assert leftovers.find_running(root) == ["environments", "toy-0123456789ab"]
     finally:
         for holder in holders:
             holder.kill()
             holder.wait()
-    assert leftovers.running(root) == []
+    assert leftovers.find_running(root) == []
 
 
 def test_a_run_or_a_build_that_slurm_has_is_named_and_cancelled(root, queue):
@@ -49,12 +49,12 @@ def test_a_run_or_a_build_that_slurm_has_is_named_and_cancelled(root, queue):
     for number, folder in enumerate(folders):
         (folder / "slurm.json").write_text(json.dumps({"job": str(number)}))
     queue.set("squeue", "PENDING|Resources|N/A\n")
-    assert leftovers.running(root) == ["environments", "toy-0123456789ab"]
+    assert leftovers.find_running(root) == ["environments", "toy-0123456789ab"]
     took = root.parent / "cancelled"
     queue.put("scancel", f"#!/bin/sh\necho $* >> {took}\necho '#!/bin/sh' > {queue.folder}/squeue\n")
     leftovers.end_processes(root)
     assert took.read_text().split() == ["0", "1"]
-    assert leftovers.running(root) == []
+    assert leftovers.find_running(root) == []
 
 
 def test_the_container_of_each_run_is_killed_and_removed_by_its_engine(root):
@@ -68,7 +68,7 @@ def test_the_container_of_each_run_is_killed_and_removed_by_its_engine(root):
         (root / "runs" / name).mkdir(exist_ok=True)
         (root / "runs" / name / "spec.json").write_text(json.dumps(spec))
     leftovers.end_processes(root)
-    container = name_of(root / "runs" / "toy-0123456789ab")
+    container = name_container(root / "runs" / "toy-0123456789ab")
     assert asked.read_text().splitlines() == [f"kill {container}", f"rm --force {container}"]
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from unfit import UNFIT
 
-from rekindle.host import detached, look
+from rekindle.host import background, look
 from rekindle.hostfacts import frames
-from rekindle.records import Progress, decode
+from rekindle.records import Progress, decode_json
 
 NONCE = "0123456789abcdef"
 SOURCE = Path(__file__).parents[3] / "src"
@@ -19,28 +19,28 @@ SOURCE = Path(__file__).parents[3] / "src"
 
 def test_a_lock_below_a_file_is_held_by_nobody(tmp_path):
     (tmp_path / "logs").touch()
-    assert not look.held(tmp_path / "logs" / "lock")
+    assert not look.is_held(tmp_path / "logs" / "lock")
 
 
 def test_who_looks_is_no_holder(tmp_path, monkeypatch):
     lock = tmp_path / "lock"
     lock.touch()
-    taken, seen = look.taken, []
+    taken, seen = look.take_lock, []
 
     def meanwhile(stream, kind):
         free = taken(stream, kind)
-        monkeypatch.setattr(look, "taken", taken)
-        seen.append(look.held(lock))
+        monkeypatch.setattr(look, "take_lock", taken)
+        seen.append(look.is_held(lock))
         return free
 
-    monkeypatch.setattr(look, "taken", meanwhile)
-    assert not look.held(lock)
+    monkeypatch.setattr(look, "take_lock", meanwhile)
+    assert not look.is_held(lock)
     assert seen == [False]
 
 
 def _look(folder):
     """Return the state of the lock in ``folder``, and the text of the record."""
-    found = frames.parse(look.look(folder / "lock", folder / "progress.json", NONCE), NONCE)
+    found = frames.parse_frames(look.look_at(folder / "lock", folder / "progress.json", NONCE), NONCE)
     (state,) = found.keys() - {"record", "end"}
     return state, found["record"].text
 
@@ -48,24 +48,24 @@ def _look(folder):
 def test_a_look_has_the_state_of_the_lock_and_the_record(tmp_path):
     assert _look(tmp_path) == ("free", "")
     (tmp_path / "progress.json").write_bytes(b"is \xff here\n@@other held 0\n")
-    with detached.locked(tmp_path / "lock"):
+    with background.hold_lock(tmp_path / "lock"):
         assert _look(tmp_path) == ("held", "is \ufffd here\n@@other held 0\n")
     assert _look(tmp_path)[0] == "free"
 
 
 def test_the_record_beside_a_free_lock_is_the_last_one(tmp_path, monkeypatch):
     def held(lock):
-        detached.write_progress(tmp_path / "progress.json", "ended", "its last record", 1)
+        background.write_progress(tmp_path / "progress.json", "ended", "its last record", 1)
         return False
 
-    monkeypatch.setattr(look, "held", held)
+    monkeypatch.setattr(look, "is_held", held)
     assert "its last record" in _look(tmp_path)[1]
 
 
 @pytest.mark.parametrize("plant", UNFIT.values(), ids=UNFIT)
 def test_a_record_that_is_no_regular_file_is_empty(tmp_path, plant):
     plant(tmp_path / "progress.json")
-    with detached.locked(tmp_path / "lock"):
+    with background.hold_lock(tmp_path / "lock"):
         assert _look(tmp_path) == ("held", "")
 
 
@@ -102,7 +102,7 @@ def folder(tmp_path, queue):
 def test_what_waits_has_a_record_that_it_waits(folder, queue):
     queue.set("squeue", "PENDING|Resources|N/A\n")
     state, text = _look(folder)
-    progress = decode(text, Progress)
+    progress = decode_json(text, Progress)
     assert (state, progress.state) == ("held", "waiting")
     assert progress.message == "job 77 waits in SLURM's queue for Resources"
 
@@ -110,7 +110,7 @@ def test_what_waits_has_a_record_that_it_waits(folder, queue):
 def test_what_could_never_start_is_cancelled_and_has_failed(folder, queue):
     queue.set("squeue", "PENDING|PartitionTimeLimit|N/A\n")
     state, text = _look(folder)
-    progress = decode(text, Progress)
+    progress = decode_json(text, Progress)
     assert (state, progress.state) == ("free", "failed")
     never = "Job 77 could never start in SLURM's partition: PartitionTimeLimit. Fix: "
     assert progress.message.startswith(never)
@@ -121,12 +121,12 @@ def test_what_could_never_start_is_cancelled_and_has_failed(folder, queue):
 @pytest.mark.parametrize("run", [False, True])
 def test_what_slurm_ended_without_a_last_record_has_ended_or_failed_as_a_build(folder, queue, begun, run):
     if begun:
-        detached.write_progress(folder / "progress.json", begun, "round 1/3", 1)
+        background.write_progress(folder / "progress.json", begun, "round 1/3", 1)
     if run:
         (folder / "spec.json").touch()
     queue.set("scontrol", "JobId=77 JobState=NODE_FAIL\n")
     state, text = _look(folder)
-    progress = decode(text, Progress)
+    progress = decode_json(text, Progress)
     fix = "" if run else f" Fix: see {folder}/slurm.log on the host, and run again."
     assert (state, progress.state) == ("free", "ended" if run else "failed")
     assert progress.message == f"SLURM ended job 77: NODE_FAIL.{fix}"
@@ -134,26 +134,26 @@ def test_what_slurm_ended_without_a_last_record_has_ended_or_failed_as_a_build(f
 
 
 def test_a_last_record_stays_the_last(folder):
-    detached.write_progress(folder / "progress.json", "ended", "its last record", 1)
+    background.write_progress(folder / "progress.json", "ended", "its last record", 1)
     state, text = _look(folder)
-    assert (state, decode(text, Progress).message) == ("free", "its last record")
+    assert (state, decode_json(text, Progress).message) == ("free", "its last record")
     assert not (folder / "slurm-job.log").exists()
 
 
 def test_a_last_record_that_is_written_while_slurm_is_asked_counts(folder, queue):
-    detached.write_progress(folder / "progress.json", "ended", "its last record", 1)
+    background.write_progress(folder / "progress.json", "ended", "its last record", 1)
     (folder / "progress.json").rename(folder / "last.json")
-    detached.write_progress(folder / "progress.json", "running", "round 3/3", 1)
+    background.write_progress(folder / "progress.json", "running", "round 3/3", 1)
     queue.put("squeue", f"#!/bin/sh\nmv {folder}/last.json {folder}/progress.json\n")
     state, text = _look(folder)
-    assert (state, decode(text, Progress).message) == ("free", "its last record")
+    assert (state, decode_json(text, Progress).message) == ("free", "its last record")
 
 
 def test_what_slurm_does_not_know_is_neither_held_nor_free(folder, queue):
     queue.set("squeue", errors="Unable to contact slurm controller", status=1)
-    detached.write_progress(folder / "progress.json", "running", "round 1/3", 1)
+    background.write_progress(folder / "progress.json", "running", "round 1/3", 1)
     state, text = _look(folder)
-    assert (state, decode(text, Progress).message) == ("unknown", "round 1/3")
+    assert (state, decode_json(text, Progress).message) == ("unknown", "round 1/3")
 
 
 def test_nothing_of_it_is_imported_where_nothing_is_queued(folder):

@@ -11,8 +11,8 @@ import pytest
 from archives import collect, names
 
 from rekindle.host import archive
-from rekindle.judge import judge
-from rekindle.records import LeftBehind, read
+from rekindle.judge import judge_run
+from rekindle.records import LeftBehind, read_record
 
 
 def test_a_run_comes_home_complete_but_for_large_files_and_links(tmp_path, monkeypatch, home):
@@ -30,7 +30,7 @@ def test_a_run_comes_home_complete_but_for_large_files_and_links(tmp_path, monke
     collect(run, home)
     assert names(home) == {"evidence/a.jsonl", "evidence/twin", "long" * 30, "größe", "left.json"}
     assert (home / "evidence" / "twin").read_text() == "{}"
-    assert read(home / "left.json", LeftBehind).files == {
+    assert read_record(home / "left.json", LeftBehind).files == {
         "model.pt": "it has more than 100 bytes",
         "secret": "it is no regular file",
         "pipe": "it is no regular file",
@@ -58,7 +58,7 @@ def test_of_too_much_the_largest_files_stay_behind(tmp_path, monkeypatch, home):
     monkeypatch.setattr(archive, "TOTAL_LIMIT", archive._LEFT_LIMIT + 10)
     collect(run, home)
     assert names(home) == {"1", "2", "3", "4", "left.json"}
-    left = read(home / "left.json", LeftBehind)
+    left = read_record(home / "left.json", LeftBehind)
     assert left.files == dict.fromkeys("5678", "there was no room left for it")
 
 
@@ -71,9 +71,9 @@ def test_proof_comes_home_however_much_there_is_beside_it(clean_run, home, monke
     for n in range(1200):
         (clean_run / f"more.{n}").touch()
     collect(clean_run, home)
-    assert judge(home).verdict == "PASS"
+    assert judge_run(home).verdict == "PASS"
     assert len(list(home.rglob("*"))) <= 60
-    left = read(home / "left.json", LeftBehind)
+    left = read_record(home / "left.json", LeftBehind)
     assert len(left.files) == 1000
     assert len(left.files) + left.more > 1400
 
@@ -92,9 +92,9 @@ def test_a_file_that_cannot_be_read_ends_no_collection(tmp_path, home):
     packed = tmp_path / "a.tar.gz"
     closed = subprocess.check_output([*bare, sys.executable, "-c", code, run, packed], text=True)
     assert closed == "['closed/', 'unreadable']\n"
-    archive.unpack(packed, home)
+    archive.unpack_archive(packed, home)
     assert names(home) == {"seen", "left.json"}
-    left = read(home / "left.json", LeftBehind).files
+    left = read_record(home / "left.json", LeftBehind).files
     assert left == dict.fromkeys(("closed/", "unreadable"), "Permission denied")
 
 

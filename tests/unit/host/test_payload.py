@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import rekindle.host.payload
-from rekindle.host.payload import left_behind, packed, travelling, written
+from rekindle.host.payload import list_left_behind, list_travelling, pack_payload, write_payload
 
 JOBS = Path(__file__).parents[3] / "flare_jobs"
 
@@ -21,11 +21,11 @@ def test_another_that_is_done_just_before_takes_nothing_away(tmp_path, monkeypat
     def after_another(path, target):
         if not others:
             others.append(None)
-            others[0] = written(packed(JOBS), tmp_path)
+            others[0] = write_payload(pack_payload(JOBS), tmp_path)
         return replace(path, target)
 
     monkeypatch.setattr(Path, "replace", after_another)
-    payload = written(packed(JOBS), tmp_path)
+    payload = write_payload(pack_payload(JOBS), tmp_path)
     assert others == [payload]
     assert list(tmp_path.iterdir()) == [payload]
 
@@ -63,8 +63,8 @@ def _git(folder, *words):
 
 
 def test_regular_files_and_links_to_them_travel_and_no_other_links_dotfiles_or_caches(jobs, tmp_path):
-    assert _names(written(packed(jobs), tmp_path / "out")) == OWN
-    assert left_behind(jobs) == []
+    assert _names(write_payload(pack_payload(jobs), tmp_path / "out")) == OWN
+    assert list_left_behind(jobs) == []
 
 
 def test_of_a_checkout_what_git_tracks_travels_and_nothing_else(jobs, tmp_path):
@@ -73,12 +73,12 @@ def test_of_a_checkout_what_git_tracks_travels_and_nothing_else(jobs, tmp_path):
     _git(jobs.parent, "add", "-f", ".")  # also what should not be
     (jobs / "mine/notes.txt").write_text("not tracked")
     (jobs / "mine/größe.txt").write_text("not tracked")
-    assert _names(written(packed(jobs), tmp_path / "out")) == OWN
-    assert left_behind(jobs) == ["mine/größe.txt", "mine/notes.txt"]
+    assert _names(write_payload(pack_payload(jobs), tmp_path / "out")) == OWN
+    assert list_left_behind(jobs) == ["mine/größe.txt", "mine/notes.txt"]
     (jobs / "mine/data/x.csv").unlink()
     _git(jobs.parent, "add", "flare_jobs/mine/größe.txt")
     names = {f"flare_jobs/mine/{name}" for name in ("job.py", "größe.txt", "inside")}
-    assert _names(written(packed(jobs), tmp_path / "out")) == names
+    assert _names(write_payload(pack_payload(jobs), tmp_path / "out")) == names
 
 
 def test_what_is_linked_in_place_of_a_tracked_file_or_folder_stays(jobs, tmp_path):
@@ -88,36 +88,36 @@ def test_what_is_linked_in_place_of_a_tracked_file_or_folder_stays(jobs, tmp_pat
     shutil.rmtree(jobs / "mine/data")
     (tmp_path / "secret/x.csv").write_text("secret")
     (jobs / "mine/data").symlink_to(tmp_path / "secret")
-    assert _names(written(packed(jobs), tmp_path / "out")) == {"flare_jobs/mine/job.py"}
+    assert _names(write_payload(pack_payload(jobs), tmp_path / "out")) == {"flare_jobs/mine/job.py"}
 
 
 def test_without_git_all_regular_files_travel(jobs, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert _names(written(packed(jobs), tmp_path / "out")) == OWN
+    assert _names(write_payload(pack_payload(jobs), tmp_path / "out")) == OWN
 
 
 def test_results_of_plays_that_began_in_a_jobs_folder_stay(jobs):
     results = jobs / "mine" / "results" / "20261127T000000Z"
     (results / "payload").mkdir(parents=True)
     (results / "payload" / "rekindle.zip").touch()
-    assert "results/20261127T000000Z/payload/rekindle.zip" in travelling(jobs / "mine")
+    assert "results/20261127T000000Z/payload/rekindle.zip" in list_travelling(jobs / "mine")
     (results / "run.json").touch()
-    assert travelling(jobs / "mine") == ["data/x.csv", "inside", "job.py"]
+    assert list_travelling(jobs / "mine") == ["data/x.csv", "inside", "job.py"]
 
 
 def test_of_the_package_the_same_travels(tmp_path, jobs, monkeypatch):
     monkeypatch.setattr(rekindle.host.payload, "PACKAGE", jobs)
-    with zipfile.ZipFile(written(packed(JOBS), tmp_path / "out")) as archive:
+    with zipfile.ZipFile(write_payload(pack_payload(JOBS), tmp_path / "out")) as archive:
         names = {name for name in archive.namelist() if name.startswith("rekindle/")}
     assert names == {f"rekindle/mine/{name}" for name in ("job.py", "data/x.csv", "inside")}
 
 
 def test_the_digest_of_a_folder_is_of_names_and_content_that_travel(tmp_path):
     (tmp_path / "job.py").write_text("print()")
-    first = rekindle.host.payload.digest(tmp_path)
+    first = rekindle.host.payload.digest_payload(tmp_path)
     (tmp_path / ".hidden").touch()
-    assert rekindle.host.payload.digest(tmp_path) == first
+    assert rekindle.host.payload.digest_payload(tmp_path) == first
     (tmp_path / "job.py").rename(tmp_path / "run.py")
-    renamed = rekindle.host.payload.digest(tmp_path)
+    renamed = rekindle.host.payload.digest_payload(tmp_path)
     (tmp_path / "run.py").write_text("print(1)")
-    assert len({first, renamed, rekindle.host.payload.digest(tmp_path)}) == 3
+    assert len({first, renamed, rekindle.host.payload.digest_payload(tmp_path)}) == 3

@@ -19,7 +19,7 @@ WAITS, EXPECTED = "job 77 waits in SLURM's queue", ", and is expected to start a
 
 
 def submit(folder):
-    batch.submit(folder, ["true"], [], os.environ)
+    batch.submit_job(folder, ["true"], [], os.environ)
 
 
 @pytest.mark.parametrize(
@@ -40,8 +40,8 @@ def submit(folder):
 def test_the_state_of_a_job_in_the_queue(folder, queue, answer, seen):
     submit(folder)
     queue.set("squeue", **answer)
-    assert slurm.look(folder) == seen
-    assert slurm.queued(folder) is (seen[0] != "free")
+    assert slurm.ask_state(folder) == seen
+    assert slurm.is_queued(folder) is (seen[0] != "free")
     assert queue.asked("squeue")[0] == "--noheader --jobs=77 --format=%T|%r|%S|%P"
 
 
@@ -86,42 +86,42 @@ def test_the_place_of_a_job_among_those_that_wait_is_known_where_squeue_shows_al
 ):
     submit(folder)
     waits(queue, **answer)
-    assert slurm.look(folder) == ("held", f"job 77 waits in SLURM's queue{place} for Priority")
+    assert slurm.ask_state(folder) == ("held", f"job 77 waits in SLURM's queue{place} for Priority")
 
 
 def test_all_that_wait_are_asked_for_once_in_half_a_minute(folder, queue):
     """The list is expensive for SLURM's controller, and a poll comes every two seconds."""
     submit(folder)
     waits(queue, ["12|gpu", "77|gpu"])
-    first = slurm.look(folder)
+    first = slurm.ask_state(folder)
     waits(queue, ["77|gpu"])
-    assert [slurm.look(folder), slurm.look(folder)] == [first, first]
+    assert [slurm.ask_state(folder), slurm.ask_state(folder)] == [first, first]
     listed = "--noheader --states=PENDING --array --priority --sort=-p,i --partition=gpu --format=%i|%P"
     assert [words for words in queue.asked("squeue") if "--jobs=77" not in words] == [listed]
     os.utime(folder / "slurm-place.txt", (time.time() - 31,) * 2)
-    assert slurm.look(folder)[1] == "job 77 waits in SLURM's queue, 1 of 1 in gpu, for Priority"
+    assert slurm.ask_state(folder)[1] == "job 77 waits in SLURM's queue, 1 of 1 in gpu, for Priority"
 
 
 def test_the_place_of_the_job_before_is_not_this_ones(folder, queue):
     submit(folder)
     (folder / "slurm-place.txt").write_text("7 1 of 9 in gpu")
     waits(queue, ["12|gpu", "77|gpu"])
-    assert slurm.look(folder)[1] == "job 77 waits in SLURM's queue, 2 of 2 in gpu, for Priority"
+    assert slurm.ask_state(folder)[1] == "job 77 waits in SLURM's queue, 2 of 2 in gpu, for Priority"
 
 
 def test_what_a_user_has_squeue_show_changes_nothing(folder, queue, monkeypatch):
     submit(folder)
     monkeypatch.setenv("SQUEUE_USERS", "me")
     waits(queue, ["12|gpu", "77|gpu"])
-    slurm.look(folder)
+    slurm.ask_state(folder)
     assert "SQUEUE_USERS" not in queue.environ("squeue")
 
 
 def test_without_a_squeue_it_is_not_known(folder, queue, tmp_path, monkeypatch):
     submit(folder)
     monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
-    assert slurm.look(folder) == ("unknown", "")
-    assert slurm.queued(folder)
+    assert slurm.ask_state(folder) == ("unknown", "")
+    assert slurm.is_queued(folder)
 
 
 @pytest.mark.parametrize("text", [None, "", "[]", '{"other": 1}'])
@@ -129,8 +129,8 @@ def test_without_a_job_nobody_is_asked(folder, queue, text):
     folder.mkdir()
     if text is not None:
         (folder / "slurm.json").write_text(text)
-    assert slurm.look(folder) == ("free", "")
-    slurm.cancel(folder)
+    assert slurm.ask_state(folder) == ("free", "")
+    slurm.cancel_job(folder)
     assert queue.asked("squeue") == queue.asked("scancel") == []
 
 
@@ -145,7 +145,7 @@ def test_without_a_job_nobody_is_asked(folder, queue, text):
 def test_how_long_a_job_was_in_the_queue_is_slurms_figure(folder, queue, message, seconds):
     submit(folder)
     queue.set("scontrol", message)
-    assert slurm.waited_s(folder) == seconds
+    assert slurm.measure_wait(folder) == seconds
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ COMMAND = ["/envs/driver/bin/python", "-m", "rekindle.driver", "supervise", "/a 
 
 
 def submit_asked(folder, **environ):
-    batch.submit(folder, COMMAND, ["--nodes=2", *batch.options(ASKED)], {**os.environ, **environ})
+    batch.submit_job(folder, COMMAND, ["--nodes=2", *batch.make_options(ASKED)], {**os.environ, **environ})
 
 
 def test_the_batch_script_can_be_read_and_the_job_is_kept(golden, folder, queue):
@@ -197,8 +197,8 @@ def test_what_a_session_asks_of_sbatch_does_not_reach_it(folder, queue):
 
 def test_only_what_is_asked_for_is_an_option():
     least = {"partition": "cpu", "time": "00:10:00", "account": None, "gpus_per_node": 0}
-    assert batch.options(least) == ["--partition=cpu", "--time=00:10:00"]
-    assert batch.options({**least, "extra": ["--exclusive"]})[-1] == "--exclusive"
+    assert batch.make_options(least) == ["--partition=cpu", "--time=00:10:00"]
+    assert batch.make_options({**least, "extra": ["--exclusive"]})[-1] == "--exclusive"
 
 
 def test_a_refusal_is_one_sentence_and_there_is_no_job(golden, folder, queue):

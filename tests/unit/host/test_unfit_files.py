@@ -8,15 +8,15 @@ import pytest
 from unfit import plant_socket
 
 from rekindle.doctor import diagnose_run
-from rekindle.driver.autopsy import autopsy
+from rekindle.driver.autopsy import write_autopsy
 from rekindle.driver.growth import Growth
 from rekindle.driver.progress import Reporter
 from rekindle.driver.sampler import Sampler
-from rekindle.driver.snapshot import Snapshot, snapshot
+from rekindle.driver.snapshot import Snapshot, take_snapshot
 from rekindle.driver.watchdog import Watchdog
 from rekindle.host import files
-from rekindle.judge import judge
-from rekindle.records import LeftBehind, RecordError, RunSpec, VerdictRecord, read, write
+from rekindle.judge import judge_run
+from rekindle.records import LeftBehind, RecordError, RunSpec, VerdictRecord, read_record, write_record
 
 EVIDENCE, LOG = "evidence/site-1.rank-0.jsonl", "job/workspace/pt_ddp/server/log.txt"
 
@@ -52,40 +52,40 @@ def plant(request):
 @pytest.mark.parametrize("name", [EVIDENCE, LOG, "evidence/more.jsonl", "samples.jsonl"])
 def test_a_run_is_unproven_and_names_what_was_not_read(clean_run, plant, name):
     why = plant(clean_run / name)
-    verdict = judge(clean_run)
+    verdict = judge_run(clean_run)
     assert (verdict.verdict, verdict.cause) == ("UNPROVEN", f"{name} was not read: {why}.")
 
 
 def test_a_record_that_is_no_file_is_a_sentence(clean_run, plant):
     why = plant(clean_run / "verdict.json")
     with pytest.raises(RecordError, match="Fix:"):
-        read(clean_run / "verdict.json", VerdictRecord)
+        read_record(clean_run / "verdict.json", VerdictRecord)
     assert why
 
 
 def test_too_many_files_are_reported(clean_run, monkeypatch):
     monkeypatch.setattr(files, "MOST", 3)
-    assert judge(clean_run).cause == "Of evidence/ no more than 3 files were read."
+    assert judge_run(clean_run).cause == "Of evidence/ no more than 3 files were read."
 
 
 def test_what_stayed_on_the_host_is_missed_at_home(clean_run):
     left = {"job/model.pt": "it has more than 9 bytes", "evidence/more.jsonl": "it is no regular file"}
-    write(clean_run / "left.json", LeftBehind(files=left))
-    verdict = judge(clean_run)
+    write_record(clean_run / "left.json", LeftBehind(files=left))
+    verdict = judge_run(clean_run)
     assert verdict.verdict == "UNPROVEN"
     assert verdict.cause == "evidence/more.jsonl stayed on the host: it is no regular file."
 
 
 def test_the_driver_goes_on(clean_run, plant):
-    spec = read(clean_run / "spec.json", RunSpec)
+    spec = read_record(clean_run / "spec.json", RunSpec)
     for name in (EVIDENCE, LOG, "job.log"):
         plant(clean_run / name)
     for name in ("autopsy", "evidence/rank.pipe"):
         plant(clean_run / name)
     Reporter(clean_run, spec).report(1.0)
     growth = Growth(clean_run)
-    Watchdog(spec, snapshot(said=growth.count())).look(snapshot(said=growth.count()), {})
-    autopsy(clean_run, str(clean_run))
+    Watchdog(spec, take_snapshot(said=growth.count())).look(take_snapshot(said=growth.count()), {})
+    write_autopsy(clean_run, str(clean_run))
     diagnose_run(clean_run)
 
 
@@ -98,4 +98,4 @@ def test_samples_go_into_no_fifo(clean_run, plant):
 
 def test_the_last_bytes_of_an_endless_file_are_read(tmp_path):
     _endless(tmp_path / "log")
-    assert files.end(tmp_path / "log", 10) == bytes(10)
+    assert files.read_end(tmp_path / "log", 10) == bytes(10)

@@ -3,7 +3,7 @@
 
 import pytest
 
-from rekindle.host.variables import TELEMETRY_OFF, for_installers, for_jobs
+from rekindle.host.variables import TELEMETRY_OFF, select_for_installers, select_for_jobs
 
 OFF = {
     **dict.fromkeys(("DO_NOT_TRACK", "DISABLE_TELEMETRY", "HF_HUB_DISABLE_TELEMETRY"), "1"),
@@ -12,7 +12,7 @@ OFF = {
 }
 
 
-@pytest.mark.parametrize("gives", [for_jobs, for_installers])
+@pytest.mark.parametrize("gives", [select_for_jobs, select_for_installers])
 @pytest.mark.parametrize("user", [{}, dict.fromkeys(TELEMETRY_OFF, "on")])
 def test_telemetry_is_off_for_every_job_whatever_the_user_has(gives, user):
     given = gives({"HOME": "/home/u", **user})
@@ -29,9 +29,9 @@ def test_telemetry_is_off_for_every_job_whatever_the_user_has(gives, user):
     ],
 )
 def test_a_value_with_credentials_reaches_no_job(value):
-    assert "HF_ENDPOINT" not in for_jobs({"HF_ENDPOINT": value})
+    assert "HF_ENDPOINT" not in select_for_jobs({"HF_ENDPOINT": value})
 
 
 @pytest.mark.parametrize("value", ["https://h:8443/p/q", "/a:/b", "a:b", "1,2", "file:///srv"])
 def test_other_values_do(value):
-    assert for_jobs({"HF_ENDPOINT": value})["HF_ENDPOINT"] == value
+    assert select_for_jobs({"HF_ENDPOINT": value})["HF_ENDPOINT"] == value

@@ -3,13 +3,13 @@
 
 from pathlib import Path
 
-from rekindle.hostfacts import host_record
-from rekindle.hostfacts.frames import Frame, parse
+from rekindle.hostfacts import make_host_record
+from rekindle.hostfacts.frames import Frame, parse_frames
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 NONCE = "0123456789abcdef"
 RAW = (RECORDINGS / "h200-x2-collect.txt").read_text()
-FRAMES = parse(RAW, NONCE)
+FRAMES = parse_frames(RAW, NONCE)
 XML = FRAMES["nvidia-smi"].text
 """Of the same host."""
 
@@ -38,4 +38,4 @@ def answer(**changed):
 
 def host(**changed):
     """Return the record of the recorded host with some frames replaced."""
-    return host_record(parse(answer(**changed), NONCE), "lease-1", "~/rekindle")
+    return make_host_record(parse_frames(answer(**changed), NONCE), "lease-1", "~/rekindle")

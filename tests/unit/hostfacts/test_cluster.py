@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from rekindle.hostfacts import cluster
-from rekindle.hostfacts.frames import parse
+from rekindle.hostfacts.frames import parse_frames
 from rekindle.records import Slurm
 
 SINFO = (
@@ -20,7 +20,9 @@ SINFO = (
 
 def known(sinfo=SINFO, accounts="", qos="", status=0):
     frames = [("sinfo", status, sinfo), ("accounts", 0, accounts), ("qos", 0, qos), ("end", 0, "")]
-    return cluster.cluster(parse("".join(f"@@x {name} {code}\n{text}\n" for name, code, text in frames), "x"))
+    return cluster.read_cluster(
+        parse_frames("".join(f"@@x {name} {code}\n{text}\n" for name, code, text in frames), "x")
+    )
 
 
 def asked(**changes):
@@ -51,10 +53,10 @@ def test_a_cluster_that_does_not_answer_is_not_known(answers):
 
 
 def test_the_commands_answer_in_frames_where_there_is_no_slurm():
-    done = subprocess.run(["sh", "-c", cluster.asking("x")], capture_output=True, text=True, check=True)
-    frames = parse(done.stdout, "x")
+    done = subprocess.run(["sh", "-c", cluster.make_query("x")], capture_output=True, text=True, check=True)
+    frames = parse_frames(done.stdout, "x")
     assert list(frames) == ["sinfo", "accounts", "qos", "end"]
-    assert cluster.cluster(frames) is None
+    assert cluster.read_cluster(frames) is None
 
 
 @pytest.mark.parametrize(
@@ -67,19 +69,19 @@ def test_the_commands_answer_in_frames_where_there_is_no_slurm():
     ],
 )
 def test_what_the_cluster_may_give_is_not_refused(changes):
-    assert list(cluster.refusals(known(), asked(**changes), "login")) == []
+    assert list(cluster.find_refusals(known(), asked(**changes), "login")) == []
 
 
 def test_what_the_cluster_never_gives_is_refused(golden):
     wrong = ({"partition": "nosuch"}, {"nodes": 5}, {"time": "02:00:01"})
-    refused = [list(cluster.refusals(known(), asked(**changes), "login")) for changes in wrong]
+    refused = [list(cluster.find_refusals(known(), asked(**changes), "login")) for changes in wrong]
     golden(*(str(complaint) for (complaint,) in refused))
 
 
 def test_nodes_that_take_no_jobs_are_named_where_too_few_are_left(golden):
-    assert list(cluster.warnings(known(), asked(), "login")) == []
-    (few,) = cluster.warnings(known(), asked(nodes=3), "login")
-    (down,) = cluster.warnings(known(), asked(partition="old", nodes=1), "login")
+    assert list(cluster.find_warnings(known(), asked(), "login")) == []
+    (few,) = cluster.find_warnings(known(), asked(nodes=3), "login")
+    (down,) = cluster.find_warnings(known(), asked(partition="old", nodes=1), "login")
     golden(few, down)
 
 
@@ -95,7 +97,7 @@ def test_nodes_that_take_no_jobs_are_named_where_too_few_are_left(golden):
     ],
 )
 def test_the_first_of_nodes(nodes, name):
-    assert cluster.first(nodes) == name
+    assert cluster.take_first(nodes) == name
 
 
 @pytest.mark.parametrize(
@@ -113,4 +115,4 @@ def test_the_first_of_nodes(nodes, name):
 )
 def test_whether_a_node_is_one_of_several(nodes, name, there):
     (group, *_) = known(SINFO.replace("n[9-10]", nodes)).groups
-    assert cluster.has([group], name) is there
+    assert cluster.has_node([group], name) is there

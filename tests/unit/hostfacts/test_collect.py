@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from rekindle.hostfacts.frames import FactsError, Frame, parse
+from rekindle.hostfacts.frames import FactsError, Frame, parse_frames
 
 COLLECTOR = Path(__file__).parents[3] / "roles/preflight/files/collect.sh"
 GPU_PROBES = ("nvidia-smi", "nvidia-query", "nvidia-topo", "nvidia-nvlink")
@@ -55,7 +55,7 @@ def collect(tmp_path):
         assert done.stderr == ""
         assert not list(Path("/dev/shm").glob(f"*{nonce}*"))
         assert list(home.iterdir()) == []
-        return parse(done.stdout, nonce)
+        return parse_frames(done.stdout, nonce)
 
     return run
 
@@ -303,7 +303,7 @@ def test_a_broken_off_script_does_nothing(tmp_path):
         check=False,
     )
     with pytest.raises(FactsError):
-        parse(done.stdout, "n")
+        parse_frames(done.stdout, "n")
 
 
 def test_a_driver_that_knows_no_compute_cap_is_asked_without_it(collect, fake):

@@ -7,8 +7,8 @@ from docker_stand_in import Docker
 from msgspec.structs import replace
 from test_collect import collect  # noqa: F401 - a fixture
 
-from rekindle.hostfacts import host_record
-from rekindle.hostfacts.engines import engines
+from rekindle.hostfacts import make_host_record
+from rekindle.hostfacts.engines import read_engines
 from rekindle.hostfacts.frames import Frame, Frames
 from rekindle.records import Engine
 
@@ -24,7 +24,7 @@ def docker(tmp_path):
 @pytest.fixture
 def asked(collect, docker):  # noqa: F811
     """Return what asks for Docker, which is first on PATH."""
-    return lambda: engines(collect("docker", "containers"))
+    return lambda: read_engines(collect("docker", "containers"))
 
 
 def test_docker_answers_without_nvidias_toolkit_with_its_runtime_or_its_hook(asked, docker):
@@ -48,7 +48,9 @@ def test_docker_whose_daemon_is_dead(asked, docker):
 def test_an_engine_that_does_not_report_its_version_does_not_answer(status):
     frame = Frame(status, "/usr/bin/docker\nversion= runtimes=")
     message = "status 0" if status == "0" else "it gave no answer in time"
-    assert engines(Frames(docker=frame)) == (Engine(path="/usr/bin/docker", version=None, message=message),)
+    assert read_engines(Frames(docker=frame)) == (
+        Engine(path="/usr/bin/docker", version=None, message=message),
+    )
 
 
 @pytest.mark.parametrize(
@@ -61,7 +63,7 @@ def test_an_engine_that_does_not_report_its_version_does_not_answer(status):
     ],
 )
 def test_no_engine(frames):
-    assert engines(Frames(frames)) == ()
+    assert read_engines(Frames(frames)) == ()
 
 
 @pytest.mark.parametrize(
@@ -77,13 +79,13 @@ def test_no_engine(frames):
 def test_podman_gives_gpus_by_cdi_since_4_1_and_needs_subordinate_ids_of_a_user(version, gives, expected):
     podman = Frame("0", f"/usr/bin/podman\npodman version {version}\n")
     frames = Frames(podman=podman, containers=Frame("1", gives))
-    assert engines(frames) == (expected,)
+    assert read_engines(frames) == (expected,)
 
 
 @pytest.mark.parametrize(("version", "cdi"), [("28.2.2", False), ("28.3.0", True)])
 def test_docker_gives_gpus_by_cdi_since_28_3(version, cdi):
     docker = Frame("0", f"/usr/bin/docker\nversion={version} runtimes=runc ")
-    (engine,) = engines(Frames(docker=docker, containers=Frame("1", "/etc/cdi/nvidia.yaml\n")))
+    (engine,) = read_engines(Frames(docker=docker, containers=Frame("1", "/etc/cdi/nvidia.yaml\n")))
     assert (engine.nvidia, engine.cdi) == (False, cdi)
 
 
@@ -92,9 +94,9 @@ def test_apptainer_and_the_order_in_which_engines_are_preferred():
         apptainer=Frame("0", "/usr/bin/apptainer\napptainer version 1.4.5\n"),
         podman=Frame("0", "/usr/bin/podman\npodman version 5.0.0-dev\n"),
     )
-    assert [engine.title for engine in engines(frames)] == ["Podman 5.0.0-dev", "Apptainer 1.4.5"]
+    assert [engine.title for engine in read_engines(frames)] == ["Podman 5.0.0-dev", "Apptainer 1.4.5"]
 
 
 def test_they_are_in_the_hosts_record():
     docker = Frame("0", "/usr/bin/docker\nversion=29.0.1 runtimes=nvidia runc ")
-    assert host_record(Frames({**FRAMES, "docker": docker}), "lease-1", "~/rekindle").engines[0].nvidia
+    assert make_host_record(Frames({**FRAMES, "docker": docker}), "lease-1", "~/rekindle").engines[0].nvidia

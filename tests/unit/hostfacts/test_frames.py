@@ -2,11 +2,11 @@
 import pytest
 from answers import FRAMES, NONCE, RAW
 
-from rekindle.hostfacts.frames import FactsError, Frame, parse
+from rekindle.hostfacts.frames import FactsError, Frame, parse_frames
 
 
 def test_text_comes_back_as_the_probe_wrote_it():
-    assert parse("@@n one 0\na\n\n\n@@n two timeout\nhalf\n@@n end 0\n", "n") == {
+    assert parse_frames("@@n one 0\na\n\n\n@@n two timeout\nhalf\n@@n end 0\n", "n") == {
         "one": Frame("0", "a\n\n"),
         "two": Frame("timeout", "half"),
         "end": Frame("0", ""),
@@ -15,23 +15,23 @@ def test_text_comes_back_as_the_probe_wrote_it():
 
 @pytest.mark.parametrize("raw", ["Welcome to the cluster!\n" + RAW, RAW.replace("\n", "\r\n")])
 def test_what_a_login_shell_prints_first_and_a_terminals_line_ends_are_left_out(raw):
-    assert parse(raw, NONCE) == FRAMES
+    assert parse_frames(raw, NONCE) == FRAMES
 
 
 def test_a_frame_of_another_nonce_is_text():
-    frames = parse("@@n one 0\n@@m two 0\n@@n end 0\n", "n")
+    frames = parse_frames("@@n one 0\n@@m two 0\n@@n end 0\n", "n")
     assert frames["one"].text == "@@m two 0"
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.99])
 def test_a_broken_off_answer_is_refused(share):
     with pytest.raises(FactsError, match=r"breaks off in [a-z-]+\. Fix: "):
-        parse(RAW[: int(len(RAW) * share)], NONCE)
+        parse_frames(RAW[: int(len(RAW) * share)], NONCE)
 
 
 def test_no_frame_at_all_is_refused_with_what_came_instead():
     with pytest.raises(FactsError, match=r"it printed: This account is not available\. Fix: "):
-        parse("\nThis account is not available\n", NONCE)
+        parse_frames("\nThis account is not available\n", NONCE)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from answers import FRAMES, NONCE, XML, host
 
 from rekindle import records
-from rekindle.hostfacts import FactsError, host_record
-from rekindle.hostfacts.frames import Frame, parse
+from rekindle.hostfacts import FactsError, make_host_record
+from rekindle.hostfacts.frames import Frame, parse_frames
 from rekindle.records import Complaint, FailedProbe, HostRecord, Memory, PciGpu, Python
 
 NO_FILE = Frame("1", "cat: No such file or directory\n")
@@ -16,8 +16,8 @@ NO_FILE = Frame("1", "cat: No such file or directory\n")
 
 def test_a_real_host(golden, tmp_path):
     path, real = tmp_path / "host.json", msgspec.structs.replace(host(), collected="2026-11-21T02:00:00Z")
-    records.write(path, real)
-    assert records.read(path, HostRecord) == real
+    records.write_record(path, real)
+    assert records.read_record(path, HostRecord) == real
     found = json.loads(path.read_text())
     jsonschema.validate(found, msgspec.json.schema(HostRecord))
     golden(*(f"{field}: {json.dumps(value)}" for field, value in found.items()))
@@ -65,7 +65,7 @@ def test_a_slow_host_is_distinguished_from_one_that_lacks_something(name):
 
 def test_a_relative_root_is_refused():
     with pytest.raises(FactsError, match=r"rekindle_root is 'rekindle', a relative path\. Fix: "):
-        host_record(FRAMES, "lease-1", "rekindle")
+        make_host_record(FRAMES, "lease-1", "rekindle")
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def refusal(record):
 def test_an_answer_without_a_frame_is_a_record_or_a_sentence(name):
     kept = {probe: frame for probe, frame in FRAMES.items() if probe != name}
     raw = "".join(f"@@{NONCE} {probe} {frame.status}\n{frame.text}\n" for probe, frame in kept.items())
-    error = refusal(lambda: host_record(parse(raw, NONCE), "lease-1", "~/rekindle"))
+    error = refusal(lambda: make_host_record(parse_frames(raw, NONCE), "lease-1", "~/rekindle"))
     assert error is None or str(error).count("Fix: ") == 1
 
 
@@ -151,14 +151,14 @@ def test_the_models_on_the_bus():
     ],
 )
 def test_a_record_with_figures_that_are_none_is_refused(tmp_path, place, value):
-    raw = records.to_builtins(host())
+    raw = records.dump_builtins(host())
     at = raw
     for step in place[:-1]:
         at = at[step]
     at[place[-1]] = value
     (tmp_path / "host.json").write_text(json.dumps(raw))
     with pytest.raises(records.RecordError, match=r"is not a valid HostRecord: .*Fix: "):
-        records.read(tmp_path / "host.json", HostRecord)
+        records.read_record(tmp_path / "host.json", HostRecord)
 
 
 def test_a_user_without_a_name_is_a_number():

@@ -3,7 +3,7 @@ import pytest
 from answers import FRAMES, host
 from msgspec.structs import replace
 
-from rekindle.hostfacts import interpreter, unmet
+from rekindle.hostfacts import choose_interpreter, find_unmet
 from rekindle.hostfacts.frames import Frame
 from rekindle.records import Disk, FailedProbe, Gpu, GpuProcess, Python
 
@@ -16,7 +16,7 @@ OURS = GpuProcess(pid=46, name=f"{HOST.root}/envs/torch-35a1af129d1c/bin/python"
 
 
 def lacks(found, *, gpus_required=True, min_free_gb=20):
-    return list(map(str, unmet(found, gpus_required=gpus_required, min_free_gb=min_free_gb)))
+    return list(map(str, find_unmet(found, gpus_required=gpus_required, min_free_gb=min_free_gb)))
 
 
 def with_gpu(**changed):
@@ -174,10 +174,10 @@ VENV = Python(path="/opt/venv/bin/python3", version="3.12.9", venv=True)
     ],
 )
 def test_the_newest_that_fits_outside_of_an_environment(pythons, chosen):
-    assert interpreter(pythons) == chosen
+    assert choose_interpreter(pythons) == chosen
 
 
 @pytest.mark.parametrize("path", ["/my pythons/python3", "/p;id", "/$(id)", "python3", "/{{ 3 }}"])
 def test_a_path_that_a_shell_reads_more_into_is_none(path):
-    assert interpreter((Python(path=path, version="3.12.1"),)) is None
-    assert interpreter((Python(path=path, version="3.12.1"), FIT)) == FIT.path
+    assert choose_interpreter((Python(path=path, version="3.12.1"),)) is None
+    assert choose_interpreter((Python(path=path, version="3.12.1"), FIT)) == FIT.path

@@ -15,11 +15,11 @@ NO_FILE = Frame("1", "cat: No such file or directory\n")
 def first_gpu(old, new):
     """The first GPU after a change of its XML alone."""
     assert re.search(old, XML)
-    return nvidia.parse(frames(nvidia_smi=re.sub(old, new, XML, count=1))).gpus[0]
+    return nvidia.parse_nvidia(frames(nvidia_smi=re.sub(old, new, XML, count=1))).gpus[0]
 
 
 def test_four_gpus_without_csv():
-    found = nvidia.parse(
+    found = nvidia.parse_nvidia(
         frames(
             nvidia_smi=recorded("h200-x4-nvidia-smi-q.xml"),
             nvidia_query=Frame("2", 'Field "compute_cap" is not a valid field to query.\n'),
@@ -49,7 +49,7 @@ def test_no_figure_for_memory_is_no_error(word):
     rows = frames()["nvidia-query"].text.replace("143771 MiB, 0 MiB", f"{word}, {word}")
     memory = rf"\1<total>{word}</total><used>{word}</used>"
     xml = re.sub(r"(?s)(<fb_memory_usage>\s*)<total>.*?</used>", memory, XML)
-    gpu = nvidia.parse(frames(nvidia_smi=xml, nvidia_query=rows)).gpus[0]
+    gpu = nvidia.parse_nvidia(frames(nvidia_smi=xml, nvidia_query=rows)).gpus[0]
     assert (gpu.state, gpu.memory_total_mib, gpu.memory_used_mib, gpu.temperature_c) == ("ok", None, None, 35)
 
 
@@ -66,7 +66,7 @@ def test_a_gpu_that_is_lost_in_every_csv_field_is_the_one_of_the_xml():
     first, _ = frames()["nvidia-query"].text.splitlines()[1:]
     lost = ", ".join(["0", *["[GPU is lost]"] * first.count(",")])
     text = frames()["nvidia-query"].text.replace(first, lost)
-    first, second = nvidia.parse(frames(nvidia_query=text)).gpus
+    first, second = nvidia.parse_nvidia(frames(nvidia_query=text)).gpus
     assert (first.index, first.state, first.pci_bus_id) == (0, "lost", "00000000:00:06.0")
     assert (second.index, second.state, second.pci_bus_id) == (1, "ok", "00000000:00:07.0")
 
@@ -74,14 +74,14 @@ def test_a_gpu_that_is_lost_in_every_csv_field_is_the_one_of_the_xml():
 @pytest.mark.parametrize("gpu", ["GPU 0000:00:08.0", "gpu 00000000:00:08.0", "GPU2: 0000:00:08.0"])
 def test_a_gpu_without_a_handle_is_lost(gpu):
     message = f"Unable to determine the device handle for {gpu}: GPU is lost.  Reboot the system."
-    gpus = nvidia.parse(frames(nvidia_query=Frame("15", message + "\n"))).gpus
+    gpus = nvidia.parse_nvidia(frames(nvidia_query=Frame("15", message + "\n"))).gpus
     assert [(gpu.index, gpu.state, gpu.pci_bus_id) for gpu in gpus][2:] == [(2, "lost", "00000000:00:08.0")]
     assert gpus[2].message == "GPU is lost. Reboot the system"
 
 
 def test_a_handle_denied_for_another_reason_is_an_error_and_no_topology_is_guessed():
     message = "Unable to determine the device handle for GPU0000:00:08.0: Unknown Error\n"
-    found = nvidia.parse(frames(nvidia_smi=Frame("255", message), nvidia_query=Frame("255", message)))
+    found = nvidia.parse_nvidia(frames(nvidia_smi=Frame("255", message), nvidia_query=Frame("255", message)))
     assert [(gpu.index, gpu.state, gpu.message) for gpu in found.gpus] == [(0, "error", "Unknown Error")]
     assert found.topology == ()
 
@@ -94,7 +94,7 @@ def test_the_recovery_that_the_driver_asks_for_is_an_error():
 def test_uncorrected_errors_add_up():
     xml = XML.replace("<dram_uncorrectable>0", "<dram_uncorrectable>3", 1)
     xml = xml.replace("<sram_uncorrectable_secded>0", "<sram_uncorrectable_secded>2", 1)
-    gpu = nvidia.parse(frames(nvidia_smi=xml)).gpus[0]
+    gpu = nvidia.parse_nvidia(frames(nvidia_smi=xml)).gpus[0]
     assert (gpu.ecc_uncorrected_volatile, gpu.ecc_corrected_volatile) == (5, 0)
 
 
@@ -111,7 +111,7 @@ def test_ecc_counters_of_old_drivers():
 def test_active_clock_reasons_of_new_and_old_drivers(kind):
     xml = XML.replace("hw_slowdown>Not Active", "hw_slowdown>Active", 1)
     xml = xml.replace("clocks_event_reason", f"clocks_{kind}_reason")
-    assert nvidia.parse(frames(nvidia_smi=xml)).gpus[0].throttle_reasons == ("hw_slowdown",)
+    assert nvidia.parse_nvidia(frames(nvidia_smi=xml)).gpus[0].throttle_reasons == ("hw_slowdown",)
 
 
 def test_mig_and_row_remap():
@@ -133,29 +133,33 @@ def test_processes():
 
 def test_an_inactive_link_is_zero():
     text = frames()["nvidia-nvlink"].text.replace("Link 1: 26.562 GB/s", "Link 1: <inactive>")
-    assert nvidia.parse(frames(nvidia_nvlink=text)).gpus[0].nvlink_gb_per_s[:3] == (26.562, 0.0, 26.562)
+    assert nvidia.parse_nvidia(frames(nvidia_nvlink=text)).gpus[0].nvlink_gb_per_s[:3] == (
+        26.562,
+        0.0,
+        26.562,
+    )
 
 
 def test_network_cards_are_no_part_of_the_topology():
     table = "\tGPU0\tGPU1\tNIC0\nGPU0\t X \tSYS\tPIX\nGPU1\tSYS\t X \tSYS\nNIC0\tPIX\tSYS\t X \n"
-    assert nvidia.parse(frames(nvidia_topo=table)).topology == (("X", "SYS"), ("SYS", "X"))
+    assert nvidia.parse_nvidia(frames(nvidia_topo=table)).topology == (("X", "SYS"), ("SYS", "X"))
 
 
 def test_the_driver_is_known_by_the_first_that_knows():
     known = {"version": "580.159.04", "cuda": "13.0"}
     proc = "/proc/driver/nvidia/version"
-    assert nvidia.parse(frames()).driver == Driver(
+    assert nvidia.parse_nvidia(frames()).driver == Driver(
         source="/sys/module/nvidia/version", open_module=True, **known
     )
-    by_proc = nvidia.parse(frames(driver_sys=NO_FILE)).driver
+    by_proc = nvidia.parse_nvidia(frames(driver_sys=NO_FILE)).driver
     assert by_proc == Driver(source=proc, open_module=True, **known)
     closed = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  470.256.02  Thu May  2 14:37:44 UTC 2024\n"
-    old = nvidia.parse(frames(driver_sys=NO_FILE, driver_proc=closed, nvidia_smi=NO_COMMAND)).driver
+    old = nvidia.parse_nvidia(frames(driver_sys=NO_FILE, driver_proc=closed, nvidia_smi=NO_COMMAND)).driver
     assert old == Driver(version="470.256.02", source=proc, cuda=None, open_module=False)
     bare = {"driver_sys": NO_FILE, "driver_proc": NO_FILE}
-    found = nvidia.parse(frames(**bare)).driver
+    found = nvidia.parse_nvidia(frames(**bare)).driver
     assert found == Driver(source="nvidia-smi", **known)
-    assert nvidia.parse(frames(**bare, nvidia_smi=NO_COMMAND, nvidia_query=NO_COMMAND)).driver is None
+    assert nvidia.parse_nvidia(frames(**bare, nvidia_smi=NO_COMMAND, nvidia_query=NO_COMMAND)).driver is None
 
 
 @pytest.mark.parametrize(
@@ -163,14 +167,14 @@ def test_the_driver_is_known_by_the_first_that_knows():
     [("525.60.13-open", "525.60.13"), ("580.95.05-0ubuntu1", "580.95.05"), ("9" * 5000, None), ("²", None)],
 )
 def test_a_drivers_version_is_its_numbers_or_the_next_sources(text, version):
-    found = nvidia.parse(frames(driver_sys=f"{text}\n")).driver
+    found = nvidia.parse_nvidia(frames(driver_sys=f"{text}\n")).driver
     assert found.version == (version or "580.159.04")
     assert (found.source == "/sys/module/nvidia/version") == bool(version)
 
 
 def test_numbers_without_end_and_names_with_escapes_are_data():
     xml = XML.replace("143771 MiB", f"{'9' * 5000} MiB").replace("NVIDIA H200", "NVIDIA&#10;H200 ]] $(id)", 1)
-    gpu = nvidia.parse(frames(nvidia_smi=xml)).gpus[0]
+    gpu = nvidia.parse_nvidia(frames(nvidia_smi=xml)).gpus[0]
     assert gpu.memory_total_mib is None
     assert gpu.name == "NVIDIA\nH200 ]] $(id)"
 
@@ -179,6 +183,6 @@ def test_a_driver_without_the_field_is_asked_again_and_the_model_has_the_capabil
     lines = frames()["nvidia-query"].text.splitlines()
     old = "\n".join(re.sub(r"( compute_cap| 9\.0),", "", line) for line in lines)
     asked_again = f'Field "compute_cap" is not a valid field to query.\n\n{old}\n'
-    gpus = nvidia.parse(frames(nvidia_query=asked_again)).gpus
-    assert gpus == nvidia.parse(frames()).gpus
+    gpus = nvidia.parse_nvidia(frames(nvidia_query=asked_again)).gpus
+    assert gpus == nvidia.parse_nvidia(frames()).gpus
     assert {(gpu.compute_capability, gpu.memory_total_mib) for gpu in gpus} == {("9.0", 143771)}

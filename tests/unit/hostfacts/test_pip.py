@@ -11,7 +11,7 @@ NO_ENVIRONMENT = Frame("1", "")
 
 
 def settings(**changed):
-    found, problems = pip.settings(frames(**{"pip_env": NO_ENVIRONMENT, **changed}))
+    found, problems = pip.read_settings(frames(**{"pip_env": NO_ENVIRONMENT, **changed}))
     assert problems == ()
     return found
 
@@ -72,7 +72,7 @@ def test_passwords_are_masked(url, masked):
 
 def test_a_file_that_does_not_parse_is_a_problem_and_keeps_its_secrets():
     broken = "https://me:secret@host.example/path\n"
-    found, problems = pip.settings(
+    found, problems = pip.read_settings(
         frames(pip_etc=broken, pip_user=conf("retries = 2"), pip_env=NO_ENVIRONMENT)
     )
     assert found == {"retries": "2"}

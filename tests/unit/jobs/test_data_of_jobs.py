@@ -4,7 +4,7 @@
 import pytest
 from plays import REPOSITORY
 
-from rekindle.jobs import load_job, sent_with
+from rekindle.jobs import list_sent_data, load_job
 from rekindle.records import RecordError
 
 JOBS = REPOSITORY / "flare_jobs"
@@ -35,7 +35,7 @@ def data(tmp_path):
 
 def test_a_folder_of_each_site_is_sent_by_the_site_s_number(own, data, tmp_path):
     job = own(f"{{from: '{data}/part{{n}}', where: controller}}")
-    assert sent_with(job, tmp_path / "mine") == {
+    assert list_sent_data(job, tmp_path / "mine") == {
         "mine.data/site-1": data / "part1",
         "mine.data/site-2": data / "part2",
     }
@@ -43,11 +43,11 @@ def test_a_folder_of_each_site_is_sent_by_the_site_s_number(own, data, tmp_path)
 
 def test_one_folder_keeps_its_name_and_may_be_relative_to_the_job(own, data, tmp_path):
     job = own("{from: ../data, where: controller}")
-    assert sent_with(job, tmp_path / "mine") == {"mine.data/data": tmp_path / "mine" / "../data"}
+    assert list_sent_data(job, tmp_path / "mine") == {"mine.data/data": tmp_path / "mine" / "../data"}
 
 
 def test_what_the_host_has_is_not_sent(own, data, tmp_path):
-    assert sent_with(own(f"{{from: {data}}}"), tmp_path / "mine") == {}
+    assert list_sent_data(own(f"{{from: {data}}}"), tmp_path / "mine") == {}
 
 
 def test_a_container_gets_what_is_sent(own, data):

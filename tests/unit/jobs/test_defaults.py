@@ -6,8 +6,8 @@ import json
 import pytest
 from plays import REPOSITORY
 
-from rekindle.jobs import folder_of, load_job, own_path, read_own
-from rekindle.jobs.defaults import defaults, source_of
+from rekindle.jobs import load_job, locate_folder, read_own, resolve_own
+from rekindle.jobs.defaults import fill_defaults, read_source
 from rekindle.records import RecordError
 
 JOBS = REPOSITORY / "flare_jobs"
@@ -51,7 +51,7 @@ def project(tmp_path):
 
 
 def found(path, **given):
-    return {name: one.value for name, one in defaults(source_of(path, given), given).items()}
+    return {name: one.value for name, one in fill_defaults(read_source(path, given), given).items()}
 
 
 def claims(path):
@@ -68,7 +68,7 @@ def test_a_recipe_is_run_with_its_own_sizes(project):
     assert [claim.claim for claim in own.job.proof] == TRAINS
     assert own.found["sites"].because == "job.py:7, the default of --n_clients"
     assert load_job(JOBS, f"{folder}/job.py") == load_job(JOBS, f"{folder}/") == own.job
-    assert folder_of(own_path(f"{folder}/job.py")) == folder
+    assert locate_folder(resolve_own(f"{folder}/job.py")) == folder
 
 
 def test_its_job_yml_comes_first_in_what_it_has(project):
@@ -135,7 +135,7 @@ def test_a_folder_for_nvflare_is_run_by_its_simulator(project, kind):
             "args.num_rounds = ${num_rounds}}]\ncomponents [{path = nvflare.app_opt.pt.x.P}]\n"
         )
     own = read_own(JOBS, folder)
-    assert own.job.command == ("-m", "rekindle.trainer.simulate", "-t", "{sites}", "-n", "{sites}")
+    assert own.job.command == ("-m", "rekindle.trainer.simulation", "-t", "{sites}", "-n", "{sites}")
     assert (own.job.rounds, own.job.environment, claims(folder)) == (7, "torch", TRAINS)
     assert own.job.sites == (1 if kind == "app" else 2)
 
@@ -182,7 +182,7 @@ def test_its_workflows_decide_what_is_to_be_shown(project, text, proof):
     ],
 )
 def test_its_imports_decide_the_environment(project, imports, environment, lacks):
-    one = defaults(source_of(project(job_py=imports), {}), {})["environment"]
+    one = fill_defaults(read_source(project(job_py=imports), {}), {})["environment"]
     assert one.value == environment
     assert ("would have to be in requirements" in one.because) == bool(lacks)
     assert lacks in one.because

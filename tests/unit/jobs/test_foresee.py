@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 from report_folders import HOST, PLAN
 
-from rekindle.jobs import foresee, load_job, stops
+from rekindle.jobs import find_stops, foresee_jobs, load_job
 from rekindle.records import Slurm
 
 JOBS = Path(__file__).parents[3] / "flare_jobs"
@@ -25,7 +25,7 @@ JOB = replace(load_job(JOBS, "pt_ddp"), expected_s=60)
     ],
 )
 def test_each_job_has_what_those_before_it_leave(left_s, late):
-    found = foresee([JOB, JOB], HOST, PLAN, left_s)
+    found = foresee_jobs([JOB, JOB], HOST, PLAN, left_s)
     assert [foreseen.late is not None for foreseen in found] == late
 
 
@@ -33,28 +33,28 @@ def test_each_job_has_what_those_before_it_leave(left_s, late):
 def test_each_job_has_all_of_an_allocation_s_time(golden, left_s):
     asked = (Slurm(partition="gpu", time=time) for time in ("00:04:00", "00:03:59"))
     enough, less = (replace(HOST, slurm=slurm) for slurm in asked)
-    assert [foreseen.late for foreseen in foresee([JOB] * 5, enough, PLAN, left_s)] == [None] * 5
-    (foreseen,) = foresee([JOB], less, PLAN, left_s)
+    assert [foreseen.late for foreseen in foresee_jobs([JOB] * 5, enough, PLAN, left_s)] == [None] * 5
+    (foreseen,) = foresee_jobs([JOB], less, PLAN, left_s)
     golden(str(foreseen.late))
 
 
 def test_a_job_that_cannot_run_takes_no_time():
     refused = replace(PLAN.environments[0], framework="tensorflow", build=None, refusal="No build.")
     plan = replace(PLAN, environments=(*PLAN.environments, refused))
-    found = foresee([replace(JOB, environment="tensorflow"), JOB], HOST, plan, 120)
+    found = foresee_jobs([replace(JOB, environment="tensorflow"), JOB], HOST, plan, 120)
     assert [(foreseen.refusal, foreseen.late) for foreseen in found] == [("No build.", None), (None, None)]
 
 
 @pytest.mark.parametrize(("nvflare", "refused"), [(None, False), ("2.8.3", False), ("2.9.0", True)])
 def test_an_example_is_of_the_releases_that_it_is_described_for(nvflare, refused):
     example = replace(load_job(JOBS, "examples/hello-flower"), environment="torch")
-    (foreseen,) = foresee([example], HOST, replace(PLAN, nvflare=nvflare), None)
+    (foreseen,) = foresee_jobs([example], HOST, replace(PLAN, nvflare=nvflare), None)
     message = "hello-flower is described for NVFlare 2.7 and 2.8, and the host gets 2.9.0. Fix: Leave "
     assert str(foreseen.refusal).startswith(message) == refused == (foreseen.refusal is not None)
 
 
 def test_an_example_that_the_checkout_no_longer_has_is_refused():
     plan = replace(PLAN, lacking={JOB.name: "It is gone. Fix: name an older checkout."})
-    (foreseen,) = foresee([JOB], HOST, plan, None)
+    (foreseen,) = foresee_jobs([JOB], HOST, plan, None)
     assert foreseen.refusal == plan.lacking[JOB.name]
-    assert stops([JOB], HOST, plan, None) == [plan.lacking[JOB.name]]
+    assert find_stops([JOB], HOST, plan, None) == [plan.lacking[JOB.name]]

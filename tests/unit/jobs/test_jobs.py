@@ -8,9 +8,18 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from rekindle.jobs import digest, load_job, prepare, with_arguments, with_sizes
-from rekindle.jobs.prepare import hardware
-from rekindle.records import EnvRecord, GivenGpu, GpuProcess, HostRecord, PlanRecord, RecordError, Slurm, read
+from rekindle.jobs import digest_inputs, load_job, prepare_spec, set_arguments, set_sizes
+from rekindle.jobs.preparation import describe_hardware
+from rekindle.records import (
+    EnvRecord,
+    GivenGpu,
+    GpuProcess,
+    HostRecord,
+    PlanRecord,
+    RecordError,
+    Slurm,
+    read_record,
+)
 
 JOBS = Path(__file__).parents[3] / "flare_jobs"
 
@@ -51,27 +60,27 @@ def test_a_job_that_does_not_exist_names_those_that_do():
 
 
 def test_an_inventorys_arguments_go_over_the_jobs_own():
-    job = with_arguments(load_job(JOBS, "llm_sft"), {"local_epoch": 3, "use_tracking": ["wandb"]})
+    job = set_arguments(load_job(JOBS, "llm_sft"), {"local_epoch": 3, "use_tracking": ["wandb"]})
     assert job.arguments["local_epoch"] == 3
     assert job.arguments["use_tracking"] == ("wandb",)
     assert job.arguments["train_mode"] == "SFT"
 
 
 def test_an_inventorys_sizes_go_over_the_jobs_own():
-    job = with_sizes(load_job(JOBS, "pt_ddp"), {"rounds": 20, "sites": 1, "limit_s": 7200})
+    job = set_sizes(load_job(JOBS, "pt_ddp"), {"rounds": 20, "sites": 1, "limit_s": 7200})
     assert (job.rounds, job.sites, job.ranks_per_site, job.limit_s) == (20, 1, 2, 7200)
 
 
 def test_an_argument_that_no_option_can_have_is_refused():
     with pytest.raises(RecordError, match=r"rekindle_job_arguments has a value for pt_ddp .* Fix:"):
-        with_arguments(load_job(JOBS, "pt_ddp"), {"local_epoch": {"a": 1}})
+        set_arguments(load_job(JOBS, "pt_ddp"), {"local_epoch": {"a": 1}})
 
 
 @pytest.fixture
 def h200(recordings):
     """Return the host, plan and environments of a recorded host."""
     kinds = {"host": HostRecord, "plan": PlanRecord, "env": EnvRecord}
-    return [read(recordings / f"h200-x2/{name}.json", kind) for name, kind in kinds.items()]
+    return [read_record(recordings / f"h200-x2/{name}.json", kind) for name, kind in kinds.items()]
 
 
 def test_a_spec_has_the_gpus_that_its_sites_are_given_as_preflight_saw_them(h200):
@@ -80,7 +89,7 @@ def test_a_spec_has_the_gpus_that_its_sites_are_given_as_preflight_saw_them(h200
     stranger = GpuProcess(pid=7, name="vllm", memory_mib=414)
     spare = replace(second, index=2, uuid="GPU-spare")
     host = replace(host, gpus=(replace(first, processes=(stranger,)), second, spare))
-    spec = prepare(load_job(JOBS, "pt_ddp"), host, plan, env, "/tmp")
+    spec = prepare_spec(load_job(JOBS, "pt_ddp"), host, plan, env, "/tmp")
     assert {gpu.uuid for gpu in spec.gpus} == {uuid for site in spec.sites for uuid in site.gpus}
     seen = {"name": first.name, "memory_mib": first.memory_total_mib, "processes": (stranger,)}
     assert spec.gpus[0] == GivenGpu(uuid=first.uuid, index=0, **seen)
@@ -98,27 +107,31 @@ def test_a_spec_has_the_gpus_that_its_sites_are_given_as_preflight_saw_them(h200
 def test_what_gpus_run_on_is_an_input_of_a_run_on_them(h200, name, change):
     (host, plan, env), job = h200, load_job(JOBS, "pt_ddp")
     changed = change(host)
-    specs = [prepare(job, on, plan, env, "/tmp") for on in (host, changed)]
+    specs = [prepare_spec(job, on, plan, env, "/tmp") for on in (host, changed)]
     differ = {name: of for name, of in specs[1].versions.items() if of != specs[0].versions.get(name)}
     assert [*differ] == [name]
-    assert digest(specs[0], "payload") != digest(specs[1], "payload")
-    on_cpu = [prepare(job, replace(on, gpus=()), plan, env, "/tmp") for on in (host, changed)]
-    assert digest(on_cpu[0], "payload") == digest(on_cpu[1], "payload")
+    assert digest_inputs(specs[0], "payload") != digest_inputs(specs[1], "payload")
+    on_cpu = [prepare_spec(job, replace(on, gpus=()), plan, env, "/tmp") for on in (host, changed)]
+    assert digest_inputs(on_cpu[0], "payload") == digest_inputs(on_cpu[1], "payload")
 
 
 def test_the_next_node_that_slurm_gives_has_another_boot_and_maybe_vbios(h200):
     first, second = (replace(gpu, vbios=f"96.{gpu.index}") for gpu in h200[0].gpus)
     host = replace(h200[0], boot="one", gpus=(first, second))
     driver = {"driver": host.driver.version}
-    assert hardware(host, {first.uuid, second.uuid}) == {**driver, "vbios": "96.0, 96.1", "boot": "one"}
-    assert hardware(host, {second.uuid}) == {**driver, "vbios": "96.1", "boot": "one"}
+    assert describe_hardware(host, {first.uuid, second.uuid}) == {
+        **driver,
+        "vbios": "96.0, 96.1",
+        "boot": "one",
+    }
+    assert describe_hardware(host, {second.uuid}) == {**driver, "vbios": "96.1", "boot": "one"}
     on_nodes = replace(host, slurm=Slurm(partition="gpu", time="01:00:00"))
-    assert hardware(on_nodes, {first.uuid}) == driver
+    assert describe_hardware(on_nodes, {first.uuid}) == driver
 
 
 def test_a_spec_has_what_slurm_is_asked_for_and_not_what_it_gives(h200):
     host, plan, env = h200
     slurm = Slurm(partition="gpu", nodes=2, gpus_per_node=2, time="01:00:00")
-    spec = prepare(load_job(JOBS, "pt_ddp"), replace(host, slurm=slurm), plan, env, "/tmp")
+    spec = prepare_spec(load_job(JOBS, "pt_ddp"), replace(host, slurm=slurm), plan, env, "/tmp")
     assert (spec.slurm, spec.nodes) == (slurm, ())
     assert [site.ranks for site in spec.sites] == [2 * len(site.gpus) for site in spec.sites]

@@ -9,8 +9,8 @@ import pytest
 
 from rekindle import jobs
 from rekindle.jobs import load_job
-from rekindle.jobs.lease import allowance, deadline, oldest
-from rekindle.records import Bound, GivenGpu, Participant, RecordError, RunSpec, Slurm, Way, read
+from rekindle.jobs.lease import find_allowance, find_deadline, find_oldest
+from rekindle.records import Bound, GivenGpu, Participant, RecordError, RunSpec, Slurm, Way, read_record
 
 REPOSITORY = Path(__file__).parents[3]
 START = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
@@ -20,20 +20,20 @@ START = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
     ("text", "minutes"), [("45m", 45), ("1h30m", 90), ("90s", 1.5), ("2h", 120), ("1h0m30s", 60.5)]
 )
 def test_a_budget_counts_from_the_start(text, minutes):
-    assert deadline("", text, START) == START + timedelta(minutes=minutes)
+    assert find_deadline("", text, START) == START + timedelta(minutes=minutes)
 
 
 def test_a_pass_is_kept_for_as_long_as_it_may_be_old():
-    assert oldest("20h", START) == "2026-11-20T16:00:00Z"
-    assert oldest("", START) is None
+    assert find_oldest("20h", START) == "2026-11-20T16:00:00Z"
+    assert find_oldest("", START) is None
     with pytest.raises(RecordError, match=r"max_age '20' is not a length of time\. Fix: "):
-        oldest("20", START)
+        find_oldest("20", START)
 
 
 def test_the_earlier_of_both_counts():
-    assert deadline("2026-11-21T12:10+00:00", "45m", START) == START + timedelta(minutes=10)
-    assert deadline("2026-11-21T14:00+00:00", "45m", START) == START + timedelta(minutes=45)
-    assert deadline("", "", START) is None
+    assert find_deadline("2026-11-21T12:10+00:00", "45m", START) == START + timedelta(minutes=10)
+    assert find_deadline("2026-11-21T14:00+00:00", "45m", START) == START + timedelta(minutes=45)
+    assert find_deadline("", "", START) is None
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_the_earlier_of_both_counts():
 )
 def test_what_is_no_time_is_one_sentence(ends, budget, message):
     with pytest.raises(RecordError, match=message) as error:
-        deadline(ends, budget, START)
+        find_deadline(ends, budget, START)
     assert "\n" not in str(error.value)
 
 
@@ -56,24 +56,24 @@ def test_what_is_no_time_is_one_sentence(ends, budget, message):
 )
 def test_a_job_gets_what_collection_leaves_it(left_s, limit_s):
     job = msgspec.structs.replace(load_job(REPOSITORY / "flare_jobs", "pt_ddp"), expected_s=60, limit_s=600)
-    assert allowance(job, left_s) == limit_s
+    assert find_allowance(job, left_s) == limit_s
 
 
 def test_a_job_that_cannot_finish_in_time_is_skipped_with_the_reason(clean_run):
-    spec = read(clean_run / "spec.json", RunSpec)
+    spec = read_record(clean_run / "spec.json", RunSpec)
     with pytest.raises(jobs.NoRunError) as refused:
-        jobs.within(spec, datetime.now(timezone.utc) + timedelta(seconds=30))
+        jobs.limit_spec(spec, datetime.now(timezone.utc) + timedelta(seconds=30))
     assert refused.value.verdict == "SKIPPED"
     assert refused.value.message.startswith("pt_ddp takes about 60 s and ")
-    assert jobs.within(spec, None) == spec
-    assert jobs.within(spec, datetime.now(timezone.utc) + timedelta(seconds=300)).job.limit_s < 300
+    assert jobs.limit_spec(spec, None) == spec
+    assert jobs.limit_spec(spec, datetime.now(timezone.utc) + timedelta(seconds=300)).job.limit_s < 300
 
 
 @pytest.mark.parametrize("lease_s", [None, 50_000])
 def test_a_job_that_an_allocation_is_too_short_for_is_skipped_for_that(clean_run, lease_s):
     ends = lease_s and datetime.now(timezone.utc) + timedelta(seconds=lease_s)
     with pytest.raises(jobs.NoRunError) as refused:
-        jobs.within(_asks(clean_run, "00:01:30"), ends)
+        jobs.limit_spec(_asks(clean_run, "00:01:30"), ends)
     assert refused.value.verdict == "SKIPPED"
     assert refused.value.message == "pt_ddp takes about 60 s, and rekindle_slurm asks for 00:01:30."
     assert refused.value.fix == "Ask for a longer time in rekindle_slurm."
@@ -82,24 +82,26 @@ def test_a_job_that_an_allocation_is_too_short_for_is_skipped_for_that(clean_run
 def test_a_job_ends_at_its_limit_before_slurm_ends_it(clean_run):
     """SLURM does so two minutes before the end of an allocation, or a minute earlier."""
     limits = {"00:05:00": 120, "00:20:00": 600, "00:40:00": 600}
-    assert {time: jobs.within(_asks(clean_run, time), None).job.limit_s for time in limits} == limits
+    assert {time: jobs.limit_spec(_asks(clean_run, time), None).job.limit_s for time in limits} == limits
 
 
 def test_a_lease_that_ends_before_an_allocation_is_reported_as_the_lease(clean_run):
     soon = datetime.now(timezone.utc) + timedelta(seconds=30)
     with pytest.raises(jobs.NoRunError, match="lease_ends"):
-        jobs.within(_asks(clean_run, "01:00:00"), soon)
+        jobs.limit_spec(_asks(clean_run, "01:00:00"), soon)
 
 
 def _asks(run, time):
-    return msgspec.structs.replace(read(run / "spec.json", RunSpec), slurm=Slurm(partition="gpu", time=time))
+    return msgspec.structs.replace(
+        read_record(run / "spec.json", RunSpec), slurm=Slurm(partition="gpu", time=time)
+    )
 
 
 def test_other_inputs_are_another_run(clean_run):
-    spec = read(clean_run / "spec.json", RunSpec)
-    assert jobs.digest(spec, "rekindle-1.zip") != jobs.digest(spec, "rekindle-2.zip")
+    spec = read_record(clean_run / "spec.json", RunSpec)
+    assert jobs.digest_inputs(spec, "rekindle-1.zip") != jobs.digest_inputs(spec, "rekindle-2.zip")
     other = msgspec.structs.replace(spec, lock_sha256="1" * 64)
-    assert jobs.digest(spec, "rekindle-1.zip") != jobs.digest(other, "rekindle-1.zip")
+    assert jobs.digest_inputs(spec, "rekindle-1.zip") != jobs.digest_inputs(other, "rekindle-1.zip")
 
 
 class Tagged(str):
@@ -111,15 +113,15 @@ GPU = GivenGpu(uuid="GPU-a", index=0, name="H200", memory_mib=1)
 
 @pytest.mark.parametrize("same", [{"nonce": "0" * 32, "gpus": (GPU,)}, {"tmpdir": Tagged("/tmp/x")}])
 def test_nonce_state_of_the_gpus_and_tags_of_texts_are_no_inputs(clean_run, same):
-    spec = msgspec.structs.replace(read(clean_run / "spec.json", RunSpec), tmpdir="/tmp/x")
+    spec = msgspec.structs.replace(read_record(clean_run / "spec.json", RunSpec), tmpdir="/tmp/x")
     other = msgspec.structs.replace(spec, **same)
-    assert jobs.digest(other, "rekindle-1.zip") == jobs.digest(spec, "rekindle-1.zip")
+    assert jobs.digest_inputs(other, "rekindle-1.zip") == jobs.digest_inputs(spec, "rekindle-1.zip")
 
 
 def test_what_was_measured_of_links_is_no_input(clean_run):
     known = {"role": "site", "name": "one", "kit": "/k", "address": "s", "port": 1, "sites": ("one",)}
     mine = Participant(min_sites=1, **known)
-    spec = msgspec.structs.replace(read(clean_run / "spec.json", RunSpec), participant=mine)
+    spec = msgspec.structs.replace(read_record(clean_run / "spec.json", RunSpec), participant=mine)
     measured = msgspec.structs.replace(
         mine,
         environ={"NVFLARE_STREAMING_WINDOW_SIZE": "1"},
@@ -127,10 +129,10 @@ def test_what_was_measured_of_links_is_no_input(clean_run):
         ways=(Way(site="one", byte_s=1, request_s=1, wait_s=1),),
     )
     other = msgspec.structs.replace(spec, participant=measured)
-    assert jobs.digest(other, "rekindle-1.zip") == jobs.digest(spec, "rekindle-1.zip")
+    assert jobs.digest_inputs(other, "rekindle-1.zip") == jobs.digest_inputs(spec, "rekindle-1.zip")
 
 
 def test_a_time_without_a_zone_is_this_machines():
-    ends = deadline("2026-11-21T18:00", "", START)
+    ends = find_deadline("2026-11-21T18:00", "", START)
     assert ends.replace(tzinfo=None) == datetime(2026, 11, 21, 18)
     assert ends.tzinfo is not None

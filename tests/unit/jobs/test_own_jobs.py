@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 from plays import REPOSITORY
 
-from rekindle.jobs import asked_as, load_job, load_planned, own_path
-from rekindle.records import PlanRecord, RecordError, timestamp
+from rekindle.jobs import load_job, load_planned, name_arguments, resolve_own
+from rekindle.records import PlanRecord, RecordError, format_time
 
 JOBS = REPOSITORY / "flare_jobs"
 LINE = REPOSITORY / "tests" / "lookalikes" / "own" / "fitted_line" / "job.yml"
@@ -52,7 +52,7 @@ def test_the_page_on_jobs_has_one_that_works(own):
 def test_its_name_is_its_folders_or_the_one_in_it(own):
     assert load_job(JOBS, str(own())).name == "mine"
     path = own("summary:", "name: line\nsummary:")
-    assert asked_as(load_job(JOBS, str(path))) == "line"
+    assert name_arguments(load_job(JOBS, str(path))) == "line"
 
 
 @pytest.mark.parametrize("name", ["train.ipynb", "job", "job.PY"])
@@ -71,16 +71,16 @@ def test_a_path_is_from_the_current_folder_or_the_users_on(own, monkeypatch, tmp
     path = own()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert {own_path(text) for text in ("mine/job.yml", "~/mine/job.yml", str(path))} == {path}
-    assert own_path("~nobody-has-this-name/job.yml") == tmp_path / "~nobody-has-this-name" / "job.yml"
-    assert own_path("mine/job.yaml") == tmp_path / "mine" / "job.yaml"
-    assert own_path("examples/hello-pt") is None
+    assert {resolve_own(text) for text in ("mine/job.yml", "~/mine/job.yml", str(path))} == {path}
+    assert resolve_own("~nobody-has-this-name/job.yml") == tmp_path / "~nobody-has-this-name" / "job.yml"
+    assert resolve_own("mine/job.yaml") == tmp_path / "mine" / "job.yaml"
+    assert resolve_own("examples/hello-pt") is None
 
 
 def test_a_plans_jobs_are_found_by_its_paths(own):
     planned = {"jobs": ("pt_ddp", "mine"), "own": {"mine": str(own())}}
     record = PlanRecord(
-        host="h", made=timestamp(), host_sha256="0" * 64, nvflare="2.7.3", environments=(), **planned
+        host="h", made=format_time(), host_sha256="0" * 64, nvflare="2.7.3", environments=(), **planned
     )
     assert [job.name for job in load_planned(JOBS, record)] == ["pt_ddp", "mine"]
 
@@ -91,7 +91,7 @@ def test_a_plans_jobs_are_found_by_its_paths(own):
 def test_an_example_is_as_the_plans_release_has_it(nvflare, option):
     record = PlanRecord(
         host="h",
-        made=timestamp(),
+        made=format_time(),
         host_sha256="0" * 64,
         environments=(),
         jobs=("kaplan-meier",),

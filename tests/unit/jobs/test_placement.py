@@ -6,12 +6,12 @@ from msgspec.structs import replace
 from solver_hosts import H100
 from solver_hosts import host as found_host
 
-from rekindle.host import places
+from rekindle.host import paths
 from rekindle.jobs import load_job
-from rekindle.jobs.placement import Unplaceable, assign_gpus
+from rekindle.jobs.placement import PlacementError, assign_gpus
 from rekindle.records import Example, Slurm
 
-JOB = load_job(places.JOBS, "pt_ddp")
+JOB = load_job(paths.JOBS, "pt_ddp")
 
 
 def _job(sites=2, ranks=2, short="share"):
@@ -73,7 +73,7 @@ def test_sites_share_or_get_fewer_and_never_two_ranks_of_a_site_on_one(short, gp
     ],
 )
 def test_a_job_that_does_not_allow_so_few_reports_how_many_are_missing(short, gpus, message):
-    with pytest.raises(Unplaceable, match=message):
+    with pytest.raises(PlacementError, match=message):
         assign_gpus(_job(short=short), _host(gpus))
 
 
@@ -90,7 +90,7 @@ def test_an_example_that_cannot_do_without_gpus_is_unplaceable_on_fewer():
     job = replace(_job(), example=example)
     assert _gpus(assign_gpus(job, _host(4))) == [("GPU-0", "GPU-1")] * 2
     for count, count_text in ((1, "has 1"), (0, "has none")):
-        with pytest.raises(Unplaceable, match=f"needs 2 GPUs and .* {count_text}"):
+        with pytest.raises(PlacementError, match=f"needs 2 GPUs and .* {count_text}"):
             assign_gpus(job, _host(count))
 
 

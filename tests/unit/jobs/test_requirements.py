@@ -4,7 +4,7 @@
 import pytest
 from plays import REPOSITORY
 
-from rekindle.jobs import environment_of, load_job
+from rekindle.jobs import choose_environment, load_job
 from rekindle.records import RecordError
 
 JOBS = REPOSITORY / "flare_jobs"
@@ -55,8 +55,8 @@ def test_the_same_set_has_one_environment_and_none_the_plain_one(job):
     first = job("requirements: [timm, MONAI == 1.5.1]\n")
     second = job("requirements: [monai==1.5.1, timm]\n")
     assert first.packaged == second.packaged != "torch"
-    assert environment_of(first, ["torch", first.packaged]) == first.packaged
-    assert environment_of(first, ["torch"]) == "torch"
+    assert choose_environment(first, ["torch", first.packaged]) == first.packaged
+    assert choose_environment(first, ["torch"]) == "torch"
     assert job("requirements: []\n").packaged == "torch"
 
 

@@ -6,7 +6,7 @@ import yaml
 from plays import REPOSITORY
 
 from rekindle.jobs.source import Source
-from rekindle.trainer import job_options
+from rekindle.trainer import make_parser
 
 JOBS = REPOSITORY / "flare_jobs"
 
@@ -17,7 +17,7 @@ def options_of(folder):
 
 
 def test_the_options_that_every_job_has_are_those_of_its_parser():
-    actions = {action.dest for action in job_options()._actions if action.dest != "help"}
+    actions = {action.dest for action in make_parser()._actions if action.dest != "help"}
     assert options_of(JOBS / "lightning_ddp") == actions
 
 

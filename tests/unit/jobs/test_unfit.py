@@ -4,7 +4,7 @@
 import pytest
 from plays import REPOSITORY
 
-from rekindle.jobs import of_another_release, read_own
+from rekindle.jobs import find_moved_names, read_own
 from rekindle.records import RecordError
 
 JOBS = REPOSITORY / "flare_jobs"
@@ -42,16 +42,16 @@ def test_one_that_can_also_be_simulated_is_not(job):
 
 
 def test_what_a_release_lacks_is_named_with_its_line(golden, job, tmp_path):
-    assert list(of_another_release(job("import nvflare.app_common.hub.hub_executor").source, "2.9.0"))
+    assert list(find_moved_names(job("import nvflare.app_common.hub.hub_executor").source, "2.9.0"))
     own = job(OLD)
-    golden(*(str(one) for one in of_another_release(own.source, "2.9.0")))
-    assert list(of_another_release(own.source, "2.7.1")) == []
+    golden(*(str(one) for one in find_moved_names(own.source, "2.9.0")))
+    assert list(find_moved_names(own.source, "2.7.1")) == []
     for part in ("server", "client"):
         (tmp_path / "app" / "config").mkdir(parents=True, exist_ok=True)
         (tmp_path / "app" / "config" / f"config_fed_{part}.json").write_text(EXECUTOR)
     (tmp_path / "job.py").unlink()
     (tmp_path / "meta.json").write_text('{"deploy_map": {"app": ["@ALL"]}}')
-    found = [str(one) for one in of_another_release(read_own(JOBS, tmp_path).source, "2.9.0")]
+    found = [str(one) for one in find_moved_names(read_own(JOBS, tmp_path).source, "2.9.0")]
     assert found[0].startswith(
         f"{tmp_path}/app/config/config_fed_client.json: This job is for an NVFlare older than 2.9.0"
     )

@@ -5,12 +5,12 @@ import json
 
 import pytest
 
-from rekindle.judge import judge
+from rekindle.judge import judge_run
 from rekindle.judge.opener import open_run
 
 
 def _state(run, claim):
-    return next(result.state for result in judge(run).evidence if result.claim == claim)
+    return next(result.state for result in judge_run(run).evidence if result.claim == claim)
 
 
 @pytest.mark.parametrize(("assumed", "state"), [([], "fails"), (["rounds"], "holds")])

@@ -14,7 +14,7 @@ from test_example_lies import LIES as EXAMPLES
 from test_foreign import BROKEN as FOREIGN
 from test_foreign_examples import LIES as FOREIGN_EXAMPLES
 
-from rekindle.judge import CHECKS, judge
+from rekindle.judge import CHECKS, judge_run
 
 RUNS = Path(__file__).parents[2] / "recordings" / "runs"
 SERVER = "job/workspace/pt_ddp/server"
@@ -302,7 +302,7 @@ def test_a_broken_run_is_no_pass(golden, tmp_path, job, case):
     run = Path(shutil.copytree(RUNS / f"{job}-cpu-2", tmp_path / "run"))
     for change in damage:
         change(run)
-    verdict = judge(run)
+    verdict = judge_run(run)
     assert result_of(verdict, name).state == state
     assert verdict.verdict in ({"FAIL"} if state == FAILS else {"UNPROVEN", "FAIL"})
     assert verdict.remedy

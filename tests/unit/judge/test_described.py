@@ -4,7 +4,7 @@
 import pytest
 from recorded_edits import json_in, result_of
 
-from rekindle.judge import judge
+from rekindle.judge import judge_run
 
 MEND = {"file": "job.py", "before": "a", "after": "b", "because": "it was a", "fault": "upstream"}
 
@@ -12,7 +12,7 @@ MEND = {"file": "job.py", "before": "a", "after": "b", "because": "it was a", "f
 def test_a_mend_and_a_stand_in_are_reported(example):
     with json_in(example / "spec.json") as spec:
         spec["job"]["example"] |= {"data": ["cifar10"], "mends": [MEND]}
-    described = result_of(judge(example), "runs_as_described")
+    described = result_of(judge_run(example), "runs_as_described")
     assert described.holds
     assert described.message.endswith(
         "job.py mended (it was a; fault: upstream); data: a stand-in for cifar10, not the real one."
@@ -23,7 +23,7 @@ def test_a_job_of_the_users_own_is_named_by_its_code(example):
     with json_in(example / "spec.json") as spec:
         spec["job"]["example"]["folder"] = None
         spec["versions"]["code"] = "0123456789ab"
-    described = result_of(judge(example), "runs_as_described").message
+    described = result_of(judge_run(example), "runs_as_described").message
     assert described == "hello-numpy, the user's own, its code 0123456789ab."
 
 
@@ -34,4 +34,4 @@ def test_a_mend_for_the_cpu_is_reported_only_without_a_gpu(example, gpus):
         for site, own in zip(spec["sites"], gpus, strict=False):
             site["gpus"] = own
         spec["gpus"] = [{"uuid": "GPU-a", "index": 0, "name": None, "memory_mib": None}] if gpus else []
-    assert ("mended" in result_of(judge(example), "runs_as_described").message) is not bool(gpus)
+    assert ("mended" in result_of(judge_run(example), "runs_as_described").message) is not bool(gpus)

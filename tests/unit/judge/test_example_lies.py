@@ -6,7 +6,7 @@ import json
 import pytest
 from recorded_edits import each_event, events, json_in, removed, replaced, result_of
 
-from rekindle.judge import judge
+from rekindle.judge import judge_run
 from rekindle.records import RecordError
 
 SERVER = "evidence/server.jsonl"
@@ -200,7 +200,7 @@ CASES = [(check, lie) for check, lies in LIES.items() for lie in lies]
 
 
 def test_it_passes_as_it_was_recorded(example):
-    verdict = judge(example)
+    verdict = judge_run(example)
     assert (verdict.verdict, verdict.cause) == ("PASS", None)
     assert len(verdict.rounds) == 6
     assert result_of(verdict, "saved_models_load").holds
@@ -209,7 +209,7 @@ def test_it_passes_as_it_was_recorded(example):
 @pytest.mark.parametrize(("check", "lie"), CASES)
 def test_a_lie_is_no_pass(example, check, lie):
     LIES[check][lie](example)
-    verdict = judge(example)
+    verdict = judge_run(example)
     assert verdict.verdict != "PASS"
     assert check in {result.claim for result in verdict.evidence if result.holds is not True}
 
@@ -220,24 +220,24 @@ def test_a_site_that_never_trained_is_a_fail_beside_one_that_did_so_at_times(exa
         lambda event: event["site"] == "site-2" or event["round"] == 1,
     )
     idle(example)
-    verdict = judge(example)
+    verdict = judge_run(example)
     assert verdict.verdict == "FAIL"
     assert verdict.cause.startswith("site-2 did not train: ")
 
 
 def test_a_failed_job_py_is_no_pass_and_a_spec_without_an_example_is_refused(example):
     replaced("ended.json", '"exit_status": 0', '"exit_status": 1')(example)
-    assert judge(example).verdict == "FAIL"
+    assert judge_run(example).verdict == "FAIL"
     replaced("spec.json", '"example"', '"code"')(example)
     with pytest.raises(RecordError):
-        judge(example)
+        judge_run(example)
 
 
 @pytest.mark.parametrize(("code", "kind"), [("-15", "PASS"), ("1", "FAIL")])
 def test_the_console_repeats_what_is_harmless_in_a_log_in_colours_too(example, code, kind):
     with (example / "job.log").open("a") as stream:
         stream.write(f"\x1b[31m2026-11-22 11:36:20,000 - ERROR - App stopped with RC {code}\x1b[0m\n")
-    assert judge(example).verdict == kind
+    assert judge_run(example).verdict == kind
 
 
 @pytest.mark.parametrize(("message", "kind"), [("with multi GPU", "PASS"), ("late", "UNPROVEN")])
@@ -246,16 +246,16 @@ def test_a_simulator_with_gpus_logs_them_first(example, message, kind):
     log = path.read_text()
     first = f"When running {message}, each GPU group will run with only 1 thread. Set the Threads to 1."
     path.write_text(f"{log[:23]} - SimulatorRunner - INFO - {first}\n{log}")
-    assert judge(example).verdict == kind
+    assert judge_run(example).verdict == kind
 
 
 def test_the_cpu_time_of_each_site_is_reported(example):
     span = "CPU time from the first task to the last result: "
     ours = "site-1 0.09 s in NVFlare's client"
     message = f"{span}site-2 0.09 s in NVFlare's client; {ours}."
-    assert result_of(judge(example), "every_site_worked").message == message
+    assert result_of(judge_run(example), "every_site_worked").message == message
     launched(2.0)(example)
-    result = result_of(judge(example), "every_site_worked")
+    result = result_of(judge_run(example), "every_site_worked")
     assert result.holds
     assert result.message.endswith(f"; {ours} and 11.63 s in what that launched.")
 
@@ -263,4 +263,4 @@ def test_the_cpu_time_of_each_site_is_reported(example):
 def test_so_short_a_time_that_the_kernel_counts_none_is_no_failure(example):
     """Of a site that had its only task and its result between two samples."""
     of_samples(lambda worked, time: worked.clear() if time < FIRST_TASK + 4 else None)(example)
-    assert judge(example).verdict == "PASS"
+    assert judge_run(example).verdict == "PASS"

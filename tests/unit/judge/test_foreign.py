@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from recorded_edits import added, removed, replaced, result_of
 
-from rekindle.judge import judge
+from rekindle.judge import judge_run
 from rekindle.records import RecordError
 
 JOB = "02fdf2a9-62c2-4939-8f3f-e75bd8c20bc8"
@@ -59,7 +59,7 @@ def _archive(poc, change):
     ],
 )
 def test_a_clean_run_is_unproven_with_what_it_shows(foreign, named):
-    verdict = judge(foreign / named)
+    verdict = judge_run(foreign / named)
     assert (verdict.verdict, verdict.job) == ("UNPROVEN", "hello_numpy")
     assert verdict.host in {"simulator_server", "example_project"}
     assert _holds(verdict) == dict.fromkeys(SHOWN, True)
@@ -73,28 +73,28 @@ def test_a_long_run_whose_first_rounds_are_in_another_log_did_not_fail(foreign):
     text = log.read_text()
     log.with_name("log.txt.1").write_text(text[: text.index("Round 1 started")])
     log.write_text(text[text.index("Round 1 started") :])
-    verdict = judge(foreign / "simulator")
+    verdict = judge_run(foreign / "simulator")
     messages = {result.claim: result.message for result in verdict.evidence}
     assert verdict.verdict == "UNPROVEN"
     assert messages["rounds_completed"] == "FedAvg completed 2 of 2 rounds."
 
 
 def test_a_workspace_that_went_through_windows_is_the_same(foreign):
-    before = judge(foreign / "simulator")
+    before = judge_run(foreign / "simulator")
     for path in foreign.rglob("simulator/**/*.txt"):
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    after = judge(foreign / "simulator")
+    after = judge_run(foreign / "simulator")
     assert (after.verdict, after.cause, _holds(after)) == (before.verdict, before.cause, _holds(before))
 
 
 def test_the_sites_and_the_rounds_are_reported(foreign):
-    messages = {result.claim: result.message for result in judge(foreign / "simulator").evidence}
+    messages = {result.claim: result.message for result in judge_run(foreign / "simulator").evidence}
     assert messages["rounds_completed"] == "FedAvg completed 2 of 2 rounds."
     assert messages["every_site_took_part"] == "site-1, site-2 returned all of 4 tasks."
 
 
 def test_a_crashed_trainer_is_the_cause_of_a_failure(foreign):
-    verdict = judge(foreign / "simulator-crash")
+    verdict = judge_run(foreign / "simulator-crash")
     assert verdict.verdict == "FAIL"
     assert verdict.cause == "A process could not import what it needs: No module named 'no_such_module'."
     assert (verdict.layer, verdict.findings[0].name) == ("environment", "import_error")
@@ -132,7 +132,7 @@ BROKEN = [
 def test_each_claim_fails_where_it_should(foreign, damage, claim, holds):
     run = foreign / "simulator/hello_numpy"
     damage(run)
-    verdict = judge(run)
+    verdict = judge_run(run)
     assert _holds(verdict)[claim] is holds
     assert verdict.verdict == ("FAIL" if holds is False else "UNPROVEN")
 
@@ -140,7 +140,7 @@ def test_each_claim_fails_where_it_should(foreign, damage, claim, holds):
 def test_an_abort_in_the_job_store_of_a_poc_is_found(foreign):
     end = "ServerRunner - ERROR - Aborting current RUN due to no reason\n"
     _archive(foreign / "poc", lambda name, text: text + end if name == "log.txt" else text)
-    verdict = judge(foreign / "poc")
+    verdict = judge_run(foreign / "poc")
     assert (verdict.verdict, verdict.cause) == ("FAIL", "NVFlare aborted the run: no reason")
 
 
@@ -149,7 +149,7 @@ def test_a_poc_whose_job_still_runs_has_its_server_log_in_place(foreign):
     with zipfile.ZipFile(store / "workspace") as archive:
         archive.extractall(foreign / "poc" / PROVISION / "server" / JOB)
     (store / "workspace").unlink()
-    verdict = judge(foreign / "poc")
+    verdict = judge_run(foreign / "poc")
     assert _holds(verdict)["rounds_completed"]
     assert result_of(verdict, "came_to_its_end").file == f"{PROVISION}/server/{JOB}/log.txt"
 
@@ -158,7 +158,7 @@ def test_a_poc_whose_job_still_runs_has_its_server_log_in_place(foreign):
 def test_a_damaged_job_store_proves_nothing(foreign, size):
     path = foreign / "poc/jobs-storage" / JOB / "workspace"
     path.write_bytes(path.read_bytes()[:size])
-    verdict = judge(foreign / "poc")
+    verdict = judge_run(foreign / "poc")
     assert verdict.verdict == "UNPROVEN"
     assert _holds(verdict)["no_error_logged"] is None
 
@@ -167,13 +167,13 @@ def test_of_several_runs_one_has_to_be_named(foreign):
     shutil.copytree(foreign / "simulator-crash/hello_numpy", foreign / "simulator/crashed")
     several = r"holds 2 runs: crashed, hello_numpy\. Fix: name the folder of one"
     with pytest.raises(RecordError, match=several):
-        judge(foreign / "simulator")
-    assert judge(foreign / "simulator/crashed").verdict == "FAIL"
+        judge_run(foreign / "simulator")
+    assert judge_run(foreign / "simulator/crashed").verdict == "FAIL"
     other = "11111111-1111-4111-8111-111111111111"
     shutil.copytree(foreign / "poc/jobs-storage" / JOB, foreign / "poc/jobs-storage" / other)
     with pytest.raises(RecordError, match=f"holds 2 runs: {JOB}, {other}"):
-        judge(foreign / "poc")
-    assert judge(foreign / "poc/jobs-storage" / JOB).job == "hello_numpy"
+        judge_run(foreign / "poc")
+    assert judge_run(foreign / "poc/jobs-storage" / JOB).job == "hello_numpy"
 
 
 @pytest.mark.parametrize(
@@ -182,10 +182,10 @@ def test_of_several_runs_one_has_to_be_named(foreign):
 def test_a_configuration_of_another_shape_has_no_rounds(foreign, content):
     for path in (foreign / "simulator").rglob("config_fed_server.json"):
         path.write_text(content)
-    assert _holds(judge(foreign / "simulator"))["rounds_completed"] is None
+    assert _holds(judge_run(foreign / "simulator"))["rounds_completed"] is None
 
 
 def test_a_folder_beside_a_poc_is_no_run(foreign):
     (foreign / "poc/other").mkdir()
     with pytest.raises(RecordError, match=r"is not a run"):
-        judge(foreign / "poc/other")
+        judge_run(foreign / "poc/other")

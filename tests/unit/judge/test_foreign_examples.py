@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from recorded_edits import added, json_in, removed, replaced
 
-from rekindle.judge import judge
+from rekindle.judge import judge_run
 
 FOREIGN = Path(__file__).parents[2] / "recordings" / "foreign"
 GOOD = {
@@ -52,7 +52,7 @@ def example(tmp_path):
 
 @pytest.mark.parametrize("name", GOOD)
 def test_a_good_run_is_unproven_with_what_it_shows_and_what_not(name):
-    verdict = judge(FOREIGN / name)
+    verdict = judge_run(FOREIGN / name)
     assert verdict.verdict == "UNPROVEN"
     assert GOOD[name] in verdict.cause
     assert verdict.cause.startswith("NVFlare's files do not show what each site sent. They show: ")
@@ -61,7 +61,7 @@ def test_a_good_run_is_unproven_with_what_it_shows_and_what_not(name):
 
 @pytest.mark.parametrize("name", BAD)
 def test_a_broken_run_has_its_cause(name):
-    verdict = judge(FOREIGN / name)
+    verdict = judge_run(FOREIGN / name)
     kind, cause = BAD[name]
     assert verdict.verdict == kind
     assert cause in verdict.cause
@@ -212,7 +212,7 @@ LIES = [
 def test_what_breaks_a_run_breaks_a_claim(example, name, damage, claim, holds):
     run = example(name)
     damage(run)
-    verdict = judge(run)
+    verdict = judge_run(run)
     states = _holds(verdict)
     assert states[claim] is holds if claim else False in states.values()
     if holds is False:
@@ -223,13 +223,13 @@ def test_a_trainer_that_still_prints_is_not_hung(example):
     run = example("external-trainer-died")
     for site in ("site-1", "site-2"):
         added(f"{site}/log.txt", "2026-11-22 10:50:00,000 - SubprocessLauncher - INFO - goes on")(run)
-    assert judge(run).verdict == "UNPROVEN"
+    assert judge_run(run).verdict == "UNPROVEN"
 
 
 def test_harmless_errors_of_default_cross_validation_are_no_failure(example):
     run = example("cross-val")
     assert (run / "server/log_error.txt").stat().st_size > 0
-    assert _holds(judge(run))["no_error_logged"] is True
+    assert _holds(judge_run(run))["no_error_logged"] is True
 
 
 @pytest.mark.parametrize("name", GOOD)
@@ -240,12 +240,12 @@ def test_a_file_of_another_shape_is_no_traceback(example, name, content):
     run = example(name)
     for path in [*run.rglob("*.json"), *run.rglob("superlink_log.txt")]:
         path.write_text(content)
-    assert judge(run).verdict in {"UNPROVEN", "FAIL"}
+    assert judge_run(run).verdict in {"UNPROVEN", "FAIL"}
 
 
 def test_a_site_that_missed_its_turn_is_said_to_have_asked_too_late(example):
     run = example("hello-cyclic")
     for what in ("assigned task to", "got result from"):
         _log(rf".*{what} client site-2.*\n", count=1)(run)
-    (found,) = [result for result in judge(run).evidence if result.claim == "every_site_took_part"]
+    (found,) = [result for result in judge_run(run).evidence if result.claim == "every_site_took_part"]
     assert "passes over a site that does not ask for its turn within 10 s" in found.message

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from recorded_edits import each_event, events, json_in, lines_in, put_lines, result_of
 
-from rekindle.judge import judge
+from rekindle.judge import judge_run
 
 RULE = "gpus_used"
 BEHIND = 4
@@ -155,7 +155,7 @@ CANNOT_KNOW = {
 
 
 def _result(run):
-    verdict = judge(run)
+    verdict = judge_run(run)
     return verdict, result_of(verdict, RULE)
 
 

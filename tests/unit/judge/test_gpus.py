@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from recorded_edits import each_event, lines_in, put_lines, replaced, result_of
 
-from rekindle.judge import judge
+from rekindle.judge import judge_run
 
 RUNS = Path(__file__).parents[2] / "recordings" / "runs"
 
@@ -95,20 +95,20 @@ IDS = [f"{claim} {number}" for number, (claim, *_) in enumerate(ON_GPUS, 1)]
 @pytest.mark.parametrize(("claim", "change", "holds"), ON_GPUS, ids=IDS)
 def test_claims_about_gpus(golden, run, claim, change, holds):
     change(run)
-    verdict = judge(run)
+    verdict = judge_run(run)
     assert result_of(verdict, claim).holds is holds
     assert verdict.verdict == {True: "PASS", False: "FAIL", None: "UNPROVEN"}[holds]
     golden(str(verdict.cause))
 
 
 def test_how_much_a_gpu_worked_is_reported():
-    message = result_of(judge(RUNS / "pt_ddp-h100-x2"), "gpus_used").message
+    message = result_of(judge_run(RUNS / "pt_ddp-h100-x2"), "gpus_used").message
     assert "site-1 rank 1 1698 MiB and 43 %, site-2 rank 1 1698 MiB and 23 %" in message
 
 
 def test_one_gpu_that_no_trainer_reported_did_not_work(run):
     replaced("spec.json", 'GPU-6064da05[^"]+', "GPU-c")(run)
-    busy = result_of(judge(run), "gpus_used")
+    busy = result_of(judge_run(run), "gpus_used")
     assert not busy.holds
     assert "GPU-c was not sampled from the first task to the last result" in busy.message
 
@@ -123,20 +123,20 @@ def test_each_recorded_gpu_that_idles_is_caught(tmp_path, run):
     for uuid in {uuid for line in lines for uuid in line["gpus"]}:
         idle = [{**line, "gpus": {**line["gpus"], uuid: {**line["gpus"][uuid], **still}}} for line in lines]
         put_lines(copy / "samples.jsonl", idle)
-        busy = result_of(judge(copy), "gpus_used")
+        busy = result_of(judge_run(copy), "gpus_used")
         assert busy.holds is False
         assert uuid in busy.message
 
 
 def test_a_rank_that_never_worked_where_the_others_did_is_no_pass(run):
     idle("986")(run)
-    used = result_of(judge(run), "gpus_used")
+    used = result_of(judge_run(run), "gpus_used")
     assert used.message.startswith("site-1 rank 0 was never seen at work on GPU-7adef50f")
     assert used.holds is None
 
 
 def test_devices_carry_what_was_sampled(run):
-    device = judge(run).devices[0]
+    device = judge_run(run).devices[0]
     assert device.uuid == "GPU-7adef50f-fa15-354c-8f53-edca705c6a63"
     assert device.peak_memory_mib == 1698
     assert 0 < device.mean_utilisation < 100
@@ -145,6 +145,6 @@ def test_devices_carry_what_was_sampled(run):
 def test_a_rank_on_the_device_cpu_did_not_run_on_its_gpu(tmp_path):
     run = Path(shutil.copytree(RUNS / "pt_ddp-h100-x2", tmp_path / "run"))
     replaced("evidence/site-1.rank-1.jsonl", r'"cuda:\d"', '"cpu"')(run)
-    result = result_of(judge(run), "every_rank_on_its_device")
+    result = result_of(judge_run(run), "every_rank_on_its_device")
     assert result.state == "fails"
     assert "site-1 rank 1 ran on CPU with nccl" in result.message

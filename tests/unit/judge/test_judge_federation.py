@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from recorded_edits import edit, json_in, replaced, result_of
 
-from rekindle.flare.announced import AGGREGATED, FLOWS, Workflow
+from rekindle.flare.configuration import AGGREGATED, FLOWS, Workflow
 from rekindle.flare.tasks import Account
-from rekindle.flare.workspace import of_run
-from rekindle.judge import judge
+from rekindle.flare.workspace import find_workspaces
+from rekindle.judge import judge_run
 
 RECORDED = Path(__file__).parents[2] / "recordings/federations/pt_ddp-3-sites"
 SERVED = "Connection [CN00099 10.77.1.11:8002 <= 10.77.1.99:40000{} is created: PID: 1"
@@ -48,7 +48,7 @@ def later(run, host, seconds):
 
 
 def test_it_passes_as_any_other_run_does(run):
-    verdict = judge(run)
+    verdict = judge_run(run)
     assert verdict.verdict == "PASS", verdict.cause
     messages = {result.claim: result.message for result in verdict.evidence}
     assert messages["only_sites_connected"] == "3 sites connected by TLS, each with its own certificate."
@@ -70,17 +70,17 @@ def test_it_passes_as_any_other_run_does(run):
 )
 def test_who_else_connected_is_seen(run, line, state, message):
     printed(run, line)
-    result = result_of(judge(run), "only_sites_connected")
+    result = result_of(judge_run(run), "only_sites_connected")
     assert (result.state, message in result.message) == (state, True), result.message
 
 
 def test_a_kit_that_is_used_twice_is_named_and_a_connection_made_anew_is_no_fault(run):
     evicted = "Connection CN0000{} is evicted for CN0000{} from endpoint gpu-2 for exceeding limit 1"
     printed(run, evicted.format(2, 6))
-    assert judge(run).verdict == "PASS"
+    assert judge_run(run).verdict == "PASS"
     printed(run, SERVED.format(" SSL gpu-2]"))
     printed(run, evicted.format(6, 7))
-    verdict = judge(run)
+    verdict = judge_run(run)
     assert verdict.verdict == "UNPROVEN"
     assert verdict.cause.startswith("Two processes use the certificate of gpu-2 at once"), verdict.cause
 
@@ -91,32 +91,32 @@ def test_a_full_disk_of_the_server_is_the_cause_and_sites_that_lost_it_are_echoe
         ended["message"] = "cpu-1: The driver cannot write down what it sees: No space left on device."
     lost = "The server at 10.77.1.11:8002 refuses connections for 20 s.\n"
     (run / "gpu-3" / "job.log").write_text(lost)
-    verdict = judge(run)
+    verdict = judge_run(run)
     assert (verdict.verdict, verdict.layer) == ("FAIL", "host")
     assert verdict.cause == f"A disk is full, no space left: {ended['message']}"
 
 
 def test_a_site_that_never_joined_is_unknown(run):
     replaced("job.log", r".*New client gpu-3@.*\n")(run)
-    result = result_of(judge(run), "only_sites_connected")
+    result = result_of(judge_run(run), "only_sites_connected")
     assert (result.state, "how gpu-3 joined" in result.message) == ("unknown", True)
 
 
 def test_a_rank_on_another_host_is_seen(run):
     replaced("evidence/gpu-2.rank-1.jsonl", '"node": "gpu-2"', '"node": "gpu-1"')(run)
-    result = result_of(judge(run), "ranks_on_their_nodes")
+    result = result_of(judge_run(run), "ranks_on_their_nodes")
     assert (result.state, result.message) == ("fails", "gpu-2 rank 1 ran on gpu-1, and not on gpu-2.")
 
 
 def test_a_site_whose_processes_took_no_cpu_time_did_not_train(run):
     replaced("samples-gpu-2.jsonl", r'("nvflare_s"|"others_s"): ?[\d.]+', r"\1:0.0")(run)
-    result = result_of(judge(run), "every_site_worked")
+    result = result_of(judge_run(run), "every_site_worked")
     assert (result.state, "gpu-2 used no CPU time" in result.message) == ("fails", True)
 
 
 def test_clocks_of_hosts_may_differ(run):
     later(run, "gpu-2", 5000.0)
-    verdict = judge(run)
+    verdict = judge_run(run)
     assert verdict.verdict == "PASS", verdict.cause
 
 
@@ -124,7 +124,7 @@ def test_times_that_no_clock_explains_are_seen(run):
     later(run, "gpu-2", 5000.0)
     with json_in(run / "gpu-2" / "clock.json") as clock:
         clock["offset_s"] -= 5000.0
-    verdict = judge(run)
+    verdict = judge_run(run)
     assert verdict.verdict == "UNPROVEN", verdict.cause
 
 
@@ -135,7 +135,7 @@ def lost(tmp_path):
 
 
 def test_a_run_that_may_go_on_without_a_site_passes_and_names_it(lost):
-    verdict = judge(lost)
+    verdict = judge_run(lost)
     assert verdict.verdict == "PASS", verdict.cause
     assert verdict.lost == {"two": 1}
     late = {(of.site, of.round): of.late_s for of in verdict.rounds}
@@ -150,13 +150,13 @@ def test_a_run_that_may_go_on_without_a_site_passes_and_names_it(lost):
 def test_nothing_is_asked_of_a_site_that_left_with_its_host(lost):
     shutil.rmtree(lost / "two")
     (lost / "samples-two.jsonl").unlink()
-    verdict = judge(lost)
+    verdict = judge_run(lost)
     assert verdict.verdict == "PASS", verdict.cause
 
 
 def test_a_run_that_needs_all_sites_fails_without_one(lost):
     replaced("spec.json", '"min_sites": 2', '"min_sites": 3')(lost)
-    verdict = judge(lost)
+    verdict = judge_run(lost)
     assert (verdict.verdict, verdict.lost) == ("FAIL", {})
     message = result_of(verdict, "sites_stayed").message
     assert message == "two left in round 2 of 3, and the job needs 3 sites."
@@ -167,27 +167,27 @@ def test_a_job_may_go_on_without_a_site_that_never_joined(tmp_path, least, verdi
     run = Path(shutil.copytree(RECORDED.parent / "pt_ddp-site-never-joined", tmp_path / "run"))
     with json_in(run / "spec.json") as spec:
         spec["participant"]["min_sites"] = least
-    judged = judge(run)
+    judged = judge_run(run)
     assert (judged.verdict, judged.lost) == (verdict, without), judged.cause
     assert result_of(judged, "sites_stayed").message.startswith("slurm never joined, and ") == (least == 1)
 
 
 def test_the_sites_that_stayed_have_to_do_all_that_they_had_to(lost):
     edit(lost / "evidence/three.rank-1.jsonl", r'.*"round": 2,.*\n', "")
-    assert result_of(judge(lost), "every_site_trained").state == "fails"
+    assert result_of(judge_run(lost), "every_site_trained").state == "fails"
 
 
 def test_only_the_loss_of_that_site_is_excused(lost):
     log = lost / "job/workspace/pt_ddp/server/log.txt"
     log.write_text(log.read_text().replace("Client two is deemed", "Client four is deemed"))
-    verdict = judge(lost)
+    verdict = judge_run(lost)
     assert verdict.verdict == "FAIL"
     assert result_of(verdict, "no_error_logged").state == "fails"
 
 
 def test_rounds_of_a_recipe_count_after_a_loss(lost):
     fedavg = Workflow("controller", "FedAvg", {}, FLOWS["FedAvg"])
-    account = Account(of_run(lost)[0], lost=("two",))
+    account = Account(find_workspaces(lost)[0], lost=("two",))
     account.sites = ["one", "three"]
     assert len(account.rounds_done(fedavg, AGGREGATED)) == 3
     assert {task.site for task in account.tasks} == {"one", "three"}
@@ -205,6 +205,6 @@ def test_a_site_that_slurm_suspends_stands_alone(run, host, verdict, cause):
     with json_in(run / "ended.json") as ended:
         began = datetime.fromisoformat(ended["started"]).timestamp()
         ended["suspensions"] = [{"since": began - 1000, "until": began + 1000, "host": host}]
-    judged = judge(run)
+    judged = judge_run(run)
     assert judged.verdict == verdict
     assert re.match(cause, str(judged.cause)), judged.cause

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from recorded_edits import each_event, edit, json_in, lines_in, put_lines, removed, replaced, result_of
 
-from rekindle.judge import judge
+from rekindle.judge import judge_run
 
 NODES = ("n9", "n10")
 GPUS = ("GPU-7adef50f-fa15-354c-8f53-edca705c6a63", "GPU-6064da05-6d44-3068-e734-909a66432dfa")
@@ -65,7 +65,7 @@ def of_replicas(recordings, tmp_path):
 
 def _answers(run):
     """Return the verdict, and the message of each check that does not hold."""
-    verdict = judge(run)
+    verdict = judge_run(run)
     return verdict.verdict, {
         result.claim: result.message for result in verdict.evidence if result.state in ("fails", "unknown")
     }
@@ -163,7 +163,7 @@ def test_processes_of_two_nodes_may_have_one_pid_and_those_of_one_node_not(on_cp
 
 def _result(run, claim):
     """Return whether a check holds, its message and its file."""
-    result = result_of(judge(run), claim)
+    result = result_of(judge_run(run), claim)
     return result.holds, result.message, result.file
 
 

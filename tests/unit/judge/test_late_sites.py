@@ -6,7 +6,7 @@ import json
 import pytest
 
 from rekindle.flare.tasks import Account
-from rekindle.flare.workspace import locate
+from rekindle.flare.workspace import locate_workspace
 
 CONTEXT = "[identity=simulator_server, run=simulate_job, wf=controller, peer={site}, peer_run=simulate_job]"
 GIVEN = "assigned task to client {site}: name=train, id={id}"
@@ -34,7 +34,7 @@ def account(tmp_path):
         for site in ("site-1", "site-2"):
             (tmp_path / site).mkdir()
             (tmp_path / site / "log.txt").write_text(texts[0])
-        return Account(locate(tmp_path))
+        return Account(locate_workspace(tmp_path))
 
     return read
 

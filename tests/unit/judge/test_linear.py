@@ -9,17 +9,17 @@ from xml.etree.ElementTree import Element
 import pytest
 from msgspec.structs import replace
 
-from rekindle.environments.indexes import masked
+from rekindle.environments.indexes import mask_credentials
 from rekindle.hostfacts import nvidia
-from rekindle.hostfacts.frames import FactsError, Frame, parse
-from rekindle.judge import judge, summary
-from rekindle.judge.check import results
+from rekindle.hostfacts.frames import FactsError, Frame, parse_frames
+from rekindle.judge import judge_run, summary
+from rekindle.judge.check import check_run
 from rekindle.judge.checks import exchange, gpus, messages, outputs, times
 from rekindle.judge.opener import open_run, open_workspace
-from rekindle.records import Device, EnvRecord, HostRecord, JobRound, PlanRecord, read, write
+from rekindle.records import Device, EnvRecord, HostRecord, JobRound, PlanRecord, read_record, write_record
 from rekindle.records.events import DeviceEvent, GpuSample, RoundEvent, SampleEvent, TaskEvent
-from rekindle.records.evidence import Line
-from rekindle.report.html import plots
+from rekindle.records.evidence import EvidenceLine
+from rekindle.report.html import make_plots
 from rekindle.report.reports import write_reports
 
 
@@ -47,13 +47,13 @@ def _module(n):
 
 
 HOSTILE = {
-    "no end of the document": (lambda n: "<nvidia_smi_log>" * n, nvidia.document),
-    "no version of the module": (_module, lambda frames: nvidia.driver(frames, None, None)),
+    "no end of the document": (lambda n: "<nvidia_smi_log>" * n, nvidia.parse_document),
+    "no version of the module": (_module, lambda frames: nvidia.find_driver(frames, None, None)),
     "no end of a UUID": (lambda n: "GPU 0: " + "UUID: " * n, nvidia._nvlinks),
-    "no user of a proxy": (lambda n: "a:b" * n, masked),
+    "no user of a proxy": (lambda n: "a:b" * n, mask_credentials),
     "no end of a prefix of Flower's": (lambda n: "INFO x " * n, outputs._flower_losses),
     "no end of Flower's losses": (lambda n: "'a': [" * n, outputs._flower_losses),
-    "no query of a URL": (lambda n: "://" * n + " ://x@" * n, masked),
+    "no query of a URL": (lambda n: "://" * n + " ://x@" * n, mask_credentials),
     "GPUs without a handle": (
         lambda n: "".join(
             f"Unable to determine the device handle for GPU{i:08X}:00:00.0: lost\n" for i in range(n)
@@ -71,7 +71,7 @@ def test_a_hosts_answer_is_read_in_linear_time(name):
 
 def test_an_answer_without_end_is_refused_at_once():
     with pytest.raises(FactsError, match=r"more than 8 MiB; .*Fix:"):
-        parse("@@n end 0\n" + "x" * (8 << 20), "n")
+        parse_frames("@@n end 0\n" + "x" * (8 << 20), "n")
 
 
 def _round(number):
@@ -117,7 +117,7 @@ def a_run(clean_run):
     run = open_run(clean_run)
 
     def made(events):
-        return dataclasses.replace(run, lines=[Line(event, "f", 1) for event in events])
+        return dataclasses.replace(run, lines=[EvidenceLine(event, "f", 1) for event in events])
 
     return made
 
@@ -128,8 +128,8 @@ def _every_rank(run):
 
 READERS = {
     "rounds of every rank": (_rounds, _every_rank),
-    "samples of a round": (_rounds, summary.rounds),
-    "devices and samples": (_trainers, summary.devices),
+    "samples of a round": (_rounds, summary.summarise_rounds),
+    "devices and samples": (_trainers, summary.summarise_devices),
     "trainers of a GPU": (_trainers, lambda run: gpus._warm(run, "GPU-1", ["site-1 rank 0"])),
     "results of a task": (
         lambda n: [_result(i) for i in range(4 * n)],  # a square of fewer takes no time either
@@ -164,7 +164,7 @@ def test_a_log_of_one_long_line_is_read_in_linear_time(name, clean_run):
         messages.tensors_streamed(run, {})
         messages.messages_quantised(run, options)
         times._server_clock(run)
-        results(open_workspace(run.workspace))
+        check_run(open_workspace(run.workspace))
 
     assert_linear(lambda n: (LINES[name] + "(1") * n, judged, 1_000)
 
@@ -185,7 +185,7 @@ def test_figures_of_a_log_that_are_no_numbers_end_no_judge(clean_run):
 
 def _largest(recordings, host):
     """Return a verdict as large as its record may be."""
-    verdict = judge(recordings / "runs/pt_ddp-h100-x2")
+    verdict = judge_run(recordings / "runs/pt_ddp-h100-x2")
     rounds = tuple(
         JobRound(round=n, site=f"s{n}", loss=1e100, metrics={f"m{n}": -1e100}, samples=1 << 53, seconds=4e9)
         for n in range(100_000)
@@ -199,13 +199,13 @@ def test_the_largest_records_of_a_host_are_reported_beside_the_others(tmp_path, 
     kinds = {"host.json": HostRecord, "plan.json": PlanRecord, "env.json": EnvRecord}
     for host in ("large", "small"):
         for name, kind in kinds.items():
-            record = replace(read(recordings / "h200-x2" / name, kind), host=host)
+            record = replace(read_record(recordings / "h200-x2" / name, kind), host=host)
             if kind is PlanRecord:
                 record = replace(record, jobs=("pt_ddp",))
-            write(tmp_path / host / name, record)
-    write(tmp_path / "large/pt_ddp/verdict.json", _largest(recordings, "large"))
-    small = judge(recordings / "runs/pt_ddp-h100-x2")
-    write(tmp_path / "small/pt_ddp/verdict.json", replace(small, host="small"))
+            write_record(tmp_path / host / name, record)
+    write_record(tmp_path / "large/pt_ddp/verdict.json", _largest(recordings, "large"))
+    small = judge_run(recordings / "runs/pt_ddp-h100-x2")
+    write_record(tmp_path / "small/pt_ddp/verdict.json", replace(small, host="small"))
     (tmp_path / "run.json").write_text(
         '{"schema": "rekindle/run/1", "run": "r", "started": "2026-11-21T02:15:00Z", '
         '"hosts": ["large", "small"]}'
@@ -220,11 +220,11 @@ def test_the_largest_records_of_a_host_are_reported_beside_the_others(tmp_path, 
 
 def test_a_plot_has_a_bounded_number_of_figures_lines_and_points(recordings):
     verdict = _largest(recordings, "large")
-    found = plots(verdict)
+    found = make_plots(verdict)
     assert len(found) <= 13
     assert all(len(figure.series) <= 25 for figure in found)
     of_one_site = tuple(replace(job_round, site="s", metrics={}) for job_round in verdict.rounds)
-    (loss,) = plots(replace(verdict, rounds=of_one_site))
+    (loss,) = make_plots(replace(verdict, rounds=of_one_site))
     (line,) = loss.series
     assert 200 <= len(line.points) <= 300
     assert line.points[-1][0] == 350.0

@@ -7,11 +7,11 @@ import pytest
 from msgspec.structs import replace
 from recorded_edits import each_event, edit, events
 
-from rekindle.judge import judge
-from rekindle.judge.measured import judgement, measured
+from rekindle.judge import judge_run
+from rekindle.judge.measurements import describe_judgement, judge_measurements
 from rekindle.judge.opener import open_run
-from rekindle.records import Clock, RecordError, write
-from rekindle.records.folders import spec_in
+from rekindle.records import Clock, RecordError, write_record
+from rekindle.records.layout import spec_in
 
 FIGURES = "evidence/acceptance.jsonl"
 
@@ -90,7 +90,7 @@ LIES = {
 
 
 def test_a_healthy_host_passes(run):
-    verdict = judge(run)
+    verdict = judge_run(run)
     assert (verdict.verdict, verdict.cause, verdict.remedy) == ("PASS", None, None)
     assert [device.name for device in verdict.devices] == ["NVIDIA H200"] * 2
     assert verdict.flaw("h200", "acceptance") is None
@@ -99,8 +99,8 @@ def test_a_healthy_host_passes(run):
 def test_copies_that_were_slow_once_of_four_times_are_noted(run):
     later = [{"value": value, "holds": False} for value in (54.0, 53.0, 54.5)]
     of_figures("host_to_device", value=38.5, again=later)(run)
-    assert judge(run).verdict == "PASS"
-    notes = [flaw.message for flaw in judgement(open_run(run)).flaws]
+    assert judge_run(run).verdict == "PASS"
+    notes = [flaw.message for flaw in describe_judgement(open_run(run)).flaws]
     assert len(notes) == 2
     assert all("is 38.5 GB/s, then 54, 53, 54.5, and" in note for note in notes)
     assert all(note.endswith("in one of 4 looks alone.") for note in notes)
@@ -114,28 +114,28 @@ def test_figures_that_are_unsteady_fail_no_playbook(run, lie, required):
     LIES[lie][0](run)
     spec = spec_in(run)
     spec = replace(spec, job=replace(spec.job, required=True))
-    assert judge(run, spec).required is required
+    assert judge_run(run, spec).required is required
 
 
 @pytest.mark.parametrize("lie", LIES)
 def test_a_host_that_is_not_fit_or_not_measured_is_no_pass(golden, run, lie):
     change, kind = LIES[lie]
     change(run)
-    verdict = judge(run)
+    verdict = judge_run(run)
     assert verdict.verdict == kind
     golden(verdict.cause, verdict.remedy)
 
 
 def test_copies_that_are_slow_in_one_of_four_looks_condemn_no_gpu(recordings):
     run = open_run(recordings / "acceptance" / "h100-x2-noisy")
-    figures = measured(run).measurements
+    figures = judge_measurements(run).measurements
     looks = [(figure.name, [look.holds for look in (figure, *figure.again)]) for figure in figures]
     assert [(name, held) for name, held in looks if False in held] == [
         ("host_to_device", [True, False, True, True]),
         ("device_to_host", [False, True, True, True]),
         ("host_to_device", [True, True, True, False]),
     ]
-    (accepted,) = (result for result in judge(run.folder).evidence if result.claim == "gpus_accepted")
+    (accepted,) = (result for result in judge_run(run.folder).evidence if result.claim == "gpus_accepted")
     assert accepted.holds
 
 
@@ -143,13 +143,13 @@ def test_copies_that_are_slow_in_one_of_four_looks_condemn_no_gpu(recordings):
 @pytest.mark.parametrize("host", ["h200-x4", "h200-x8"])
 def test_a_host_of_h200s_is_held_against_norms_of_as_many(recordings, tmp_path, host, name):
     run = shutil.copytree(recordings / "acceptance" / host, tmp_path / "run")
-    assert judge(run).verdict == "PASS"
+    assert judge_run(run).verdict == "PASS"
     of_figures(name, value=250.0)(run)
-    assert f"iB: {name} is 250 GB/s, and the norm is at least" in judge(run).cause
+    assert f"iB: {name} is 250 GB/s, and the norm is at least" in judge_run(run).cause
 
 
 def test_who_keeps_a_gpu_busy_is_reported(recordings):
-    verdict = judge(recordings / "acceptance" / "h200-x2-cotenant")
+    verdict = judge_run(recordings / "acceptance" / "h200-x2-cotenant")
     assert verdict.verdict == "FAIL"
     assert verdict.cause.startswith("GPU 0 (GPU-19de3001-8d73-4ae4-9b56-b24f5d92ddff): memory_in_use_before")
     assert verdict.remedy == "End what runs there, and accept the host again."
@@ -159,7 +159,7 @@ def test_measuring_that_failed_has_its_output_as_cause(run):
     (run / FIGURES).unlink()
     edit(run / "ended.json", r'("exit_status": )\d+', r"\g<1>1")
     (run / "job.log").write_text("The process of GPU 1 ended with status 1.\n")
-    verdict = judge(run)
+    verdict = judge_run(run)
     assert verdict.verdict == "FAIL"
     assert "The process of GPU 1 ended with status 1." in verdict.cause
 
@@ -176,9 +176,9 @@ def test_measuring_that_failed_has_its_output_as_cause(run):
     ],
 )
 def test_a_clock_counts_by_the_least_that_it_is_off(run, offset_s, error_s, verdict, noted):
-    write(run / "clock.json", Clock(offset_s=offset_s, error_s=error_s, asked="2026-11-25T22:28:00Z"))
-    assert judge(run).verdict == verdict
-    flaws = [flaw for flaw in judgement(open_run(run)).flaws if flaw.measurement == "clock_offset"]
+    write_record(run / "clock.json", Clock(offset_s=offset_s, error_s=error_s, asked="2026-11-25T22:28:00Z"))
+    assert judge_run(run).verdict == verdict
+    flaws = [flaw for flaw in describe_judgement(open_run(run)).flaws if flaw.measurement == "clock_offset"]
     assert [flaw.message.startswith("The host: clock_offset is ") for flaw in flaws] == [True] * noted
     assert all("NTP" in flaw.remedy for flaw in flaws)
 
@@ -186,30 +186,30 @@ def test_a_clock_counts_by_the_least_that_it_is_off(run, offset_s, error_s, verd
 def test_the_clock_that_a_host_claims_for_itself_does_not_count(run):
     mine = {"name": "clock_offset", "value": 0.0, "unit": "s", "message": "I am right."}
     of_record(lambda record: record["measurements"].append(mine))(run)
-    assert "clock_offset" not in {figure.name for figure in measured(open_run(run)).measurements}
-    write(run / "clock.json", Clock(offset_s=900.0, error_s=0.1, asked="2026-11-25T22:28:00Z"))
-    assert judge(run).verdict == "FAIL"
+    assert "clock_offset" not in {figure.name for figure in judge_measurements(open_run(run)).measurements}
+    write_record(run / "clock.json", Clock(offset_s=900.0, error_s=0.1, asked="2026-11-25T22:28:00Z"))
+    assert judge_run(run).verdict == "FAIL"
     (run / "clock.json").write_text("{}")
-    assert judge(run).verdict == "UNPROVEN"
+    assert judge_run(run).verdict == "UNPROVEN"
 
 
 def test_it_began_by_the_controllers_clock(run):
-    assert measured(open_run(run)).started == "2026-11-23T02:26:09Z"
-    write(run / "clock.json", Clock(offset_s=86400.0, error_s=0.1, asked="2026-11-25T22:28:00Z"))
-    assert measured(open_run(run)).started == "2026-11-22T02:26:09Z"
-    write(run / "clock.json", Clock(offset_s=1e99, error_s=0.1, asked="2026-11-25T22:28:00Z"))
+    assert judge_measurements(open_run(run)).started == "2026-11-23T02:26:09Z"
+    write_record(run / "clock.json", Clock(offset_s=86400.0, error_s=0.1, asked="2026-11-25T22:28:00Z"))
+    assert judge_measurements(open_run(run)).started == "2026-11-22T02:26:09Z"
+    write_record(run / "clock.json", Clock(offset_s=1e99, error_s=0.1, asked="2026-11-25T22:28:00Z"))
     with pytest.raises(RecordError):
-        measured(open_run(run))
-    assert judge(run).verdict == "UNPROVEN"
-    write(run / "clock.json", Clock(offset_s=4e9, error_s=0.1, asked="2026-11-25T22:28:00Z"))
-    assert "is no time from 1970 to 2099" in judge(run).cause
+        judge_measurements(open_run(run))
+    assert judge_run(run).verdict == "UNPROVEN"
+    write_record(run / "clock.json", Clock(offset_s=4e9, error_s=0.1, asked="2026-11-25T22:28:00Z"))
+    assert "is no time from 1970 to 2099" in judge_run(run).cause
     of_record(lambda record: record.update(started="9999"))(run)
-    assert judge(run).verdict == "UNPROVEN"
+    assert judge_run(run).verdict == "UNPROVEN"
 
 
 def test_what_watched_for_errors_is_reported(run):
     def message():
-        figures = measured(open_run(run)).measurements
+        figures = judge_measurements(open_run(run)).measurements
         return next(figure.message for figure in figures if figure.name == "xids")
 
     of_samples(lambda gpu: gpu.pop("xids_by"))(run)  # an older driver reported none

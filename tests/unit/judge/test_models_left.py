@@ -7,7 +7,7 @@ import shutil
 import pytest
 from recorded_edits import events, json_in, result_of
 
-from rekindle.judge import judge
+from rekindle.judge import judge_run
 
 MODEL = "job/workspace/llm_hf_sft/server/simulate_job/app_server/FL_global_model.pt"
 BEST = MODEL.replace("FL_", "best_FL_")
@@ -61,7 +61,7 @@ LIES = {
 
 
 def test_it_passes_by_what_was_seen_there(run):
-    verdict = judge(run)
+    verdict = judge_run(run)
     assert (verdict.verdict, verdict.cause) == ("PASS", None)
     messages = {result.claim: result.message for result in verdict.evidence}
     assert "stayed on the host" in messages["global_model_saved"]
@@ -72,11 +72,11 @@ def test_it_passes_by_what_was_seen_there(run):
 def test_a_lie_is_no_pass(run, lie):
     change, claim, holds = LIES[lie]
     change(run)
-    verdict = judge(run)
+    verdict = judge_run(run)
     assert verdict.verdict in ({"FAIL"} if holds is False else {"UNPROVEN", "FAIL"})
     assert result_of(verdict, claim).holds is holds
 
 
 def test_an_example_lists_the_gpus_that_its_sites_held(run):
-    seen = [(device.site, device.rank, device.name) for device in judge(run).devices]
+    seen = [(device.site, device.rank, device.name) for device in judge_run(run).devices]
     assert seen == [(site, rank, "NVIDIA H200") for site in ("site-1", "site-2") for rank in (0, 1)]

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from recorded_edits import events, replaced, result_of
 
-from rekindle.judge import judge
+from rekindle.judge import judge_run
 
 SERVER = "job/workspace/hello-numpy/server/simulate_job"
 
@@ -22,17 +22,17 @@ def run(recordings, tmp_path):
 
 
 def test_its_rounds_are_those_in_which_every_site_sent_a_model(run):
-    result = result_of(judge(run), "rounds_completed")
+    result = result_of(judge_run(run), "rounds_completed")
     assert result.state == "holds"
     assert "A model of every site was received in 3 rounds of Own." in result.message
 
 
 def test_a_round_without_a_sites_model_is_unknown(run):
     replaced("evidence/server.jsonl", r'("site": "site-2", "task": )"train"', r'\1"other"')(run)
-    assert result_of(judge(run), "rounds_completed").state == "unknown"
+    assert result_of(judge_run(run), "rounds_completed").state == "unknown"
 
 
 def test_sites_that_are_not_known_are_unknown(run):
     for meta in run.rglob("meta.json"):
         meta.unlink()
-    assert result_of(judge(run), "rounds_completed").state == "unknown"
+    assert result_of(judge_run(run), "rounds_completed").state == "unknown"

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from recorded_edits import result_of
 
 from rekindle.host.archive import FILE_LIMIT
-from rekindle.judge import judge
-from rekindle.records import Clock, Ended, RunSpec, Slurm, moment, read, timestamp, write
+from rekindle.judge import judge_run
+from rekindle.records import Clock, RunEnd, RunSpec, Slurm, format_time, parse_time, read_record, write_record
 
 CODE = {"client.py": b"train()\n", "job.py": b"run()\n", "nets/model.py": b"net\n"}
 COPY = "job/workspace/pt_ddp/site-1/simulate_job/app_site-1/custom"
@@ -22,24 +22,24 @@ def _placed(run, before_s=20, after_s=20, offsets=(0.0, 0.0), by=0):
 
     ``offsets`` are those of the host's clock at these times, ``by`` the one that the run itself had.
     """
-    ended = read(run / "ended.json", Ended)
-    began = moment(ended.started) - timedelta(seconds=offsets[by])
+    ended = read_record(run / "ended.json", RunEnd)
+    began = parse_time(ended.started) - timedelta(seconds=offsets[by])
     times = (began - timedelta(seconds=before_s), began + timedelta(seconds=ended.duration_s + after_s))
     clocks = [
-        Clock(offset_s=offset, error_s=0.05, asked=timestamp(at))
+        Clock(offset_s=offset, error_s=0.05, asked=format_time(at))
         for offset, at in zip(offsets, times, strict=True)
     ]
-    write(run / "spec.json", replace(read(run / "spec.json", RunSpec), clock=clocks[0]))
-    write(run / "clock.json", clocks[1])
+    write_record(run / "spec.json", replace(read_record(run / "spec.json", RunSpec), clock=clocks[0]))
+    write_record(run / "clock.json", clocks[1])
 
 
 def _broken(run, rule):
-    return result_of(judge(run), rule)
+    return result_of(judge_run(run), rule)
 
 
 def test_a_run_between_its_nonce_and_its_collection_is_a_pass(clean_run):
     _placed(clean_run)
-    assert judge(clean_run).verdict == "PASS"
+    assert judge_run(clean_run).verdict == "PASS"
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_run_between_its_nonce_and_its_collection_is_a_pass(clean_run):
 )
 def test_a_run_of_before_its_nonce_or_after_its_collection_is_no_pass(golden, clean_run, before_s, after_s):
     _placed(clean_run, before_s=before_s, after_s=after_s)
-    assert judge(clean_run).verdict == "UNPROVEN"
+    assert judge_run(clean_run).verdict == "UNPROVEN"
     golden(_broken(clean_run, "made_under_its_nonce").message)
 
 
@@ -58,20 +58,20 @@ def test_a_run_of_before_its_nonce_or_after_its_collection_is_no_pass(golden, cl
 )
 def test_a_host_whose_clock_is_wrong_or_was_set_before_or_after_its_run_has_a_pass(clean_run, offsets, by):
     _placed(clean_run, offsets=offsets, by=by)
-    assert judge(clean_run).verdict == "PASS"
+    assert judge_run(clean_run).verdict == "PASS"
 
 
 def test_a_slow_network_and_a_controller_that_was_away_are_no_fault(clean_run):
     _placed(clean_run, before_s=86_400, after_s=86_400)
-    assert judge(clean_run).verdict == "PASS"
-    spec = read(clean_run / "spec.json", RunSpec)
-    write(clean_run / "spec.json", replace(spec, clock=replace(spec.clock, error_s=30.0)))
-    assert judge(clean_run).verdict == "PASS"
+    assert judge_run(clean_run).verdict == "PASS"
+    spec = read_record(clean_run / "spec.json", RunSpec)
+    write_record(clean_run / "spec.json", replace(spec, clock=replace(spec.clock, error_s=30.0)))
+    assert judge_run(clean_run).verdict == "PASS"
 
 
 def test_a_node_of_slurm_may_have_another_clock_as_far_as_munge_lets_it(clean_run):
     slurm = Slurm(partition="gpu", nodes=1, time="01:00:00")
-    write(clean_run / "spec.json", replace(read(clean_run / "spec.json", RunSpec), slurm=slurm))
+    write_record(clean_run / "spec.json", replace(read_record(clean_run / "spec.json", RunSpec), slurm=slurm))
     _placed(clean_run, before_s=-200)
     assert _broken(clean_run, "made_under_its_nonce").holds is True
     _placed(clean_run, before_s=-400)
@@ -80,24 +80,24 @@ def test_a_node_of_slurm_may_have_another_clock_as_far_as_munge_lets_it(clean_ru
 
 def test_time_in_a_queue_counts(clean_run):
     _placed(clean_run, before_s=60)
-    ended = read(clean_run / "ended.json", Ended)
-    write(clean_run / "ended.json", replace(ended, waited_s=55.0))
-    assert judge(clean_run).verdict == "PASS"
-    write(clean_run / "ended.json", replace(ended, waited_s=5500.0))
-    assert judge(clean_run).verdict == "UNPROVEN"
+    ended = read_record(clean_run / "ended.json", RunEnd)
+    write_record(clean_run / "ended.json", replace(ended, waited_s=55.0))
+    assert judge_run(clean_run).verdict == "PASS"
+    write_record(clean_run / "ended.json", replace(ended, waited_s=5500.0))
+    assert judge_run(clean_run).verdict == "UNPROVEN"
 
 
 def test_a_clock_that_is_no_record_proves_nothing(clean_run):
     _placed(clean_run)
     (clean_run / "clock.json").write_text("{}")
-    assert judge(clean_run).verdict == "UNPROVEN"
+    assert judge_run(clean_run).verdict == "UNPROVEN"
 
 
 def test_a_host_that_was_measured_before_its_nonce_was_not_measured_for_it(recordings, tmp_path):
     run = recordings / "acceptance" / "h200-x2"
-    spec = read(run / "spec.json", RunSpec)
-    now = Clock(offset_s=0.0, error_s=0.05, asked=timestamp(datetime.now(timezone.utc)))
-    verdict = judge(run, replace(spec, clock=replace(now, asked="2026-11-24T09:00:00Z")))
+    spec = read_record(run / "spec.json", RunSpec)
+    now = Clock(offset_s=0.0, error_s=0.05, asked=format_time(datetime.now(timezone.utc)))
+    verdict = judge_run(run, replace(spec, clock=replace(now, asked="2026-11-24T09:00:00Z")))
     assert verdict.verdict == "UNPROVEN"
     assert "older run" in verdict.cause
 
@@ -114,19 +114,19 @@ def sent(clean_run):
 
 
 def _sends(run, files):
-    write(run / "spec.json", replace(read(run / "spec.json", RunSpec), files=files))
+    write_record(run / "spec.json", replace(read_record(run / "spec.json", RunSpec), files=files))
 
 
 def test_files_that_are_as_they_were_sent_are_a_pass(sent):
     (sent / "job" / "data.bin").write_bytes(b"made by the job")
     (sent / COPY / "other.py").write_text("NVFlare's own")
-    assert judge(sent).verdict == "PASS"
+    assert judge_run(sent).verdict == "PASS"
 
 
 @pytest.mark.parametrize("name", ["job/client.py", "job/nets/model.py", f"{COPY}/client.py"])
 def test_a_file_that_was_exchanged_is_named(sent, name):
     (sent / name).write_text("cheat()\n")
-    verdict = judge(sent)
+    verdict = judge_run(sent)
     assert verdict.verdict == "UNPROVEN"
     assert verdict.cause.startswith(name)
     assert "is not the file that was sent" in verdict.cause
@@ -134,47 +134,50 @@ def test_a_file_that_was_exchanged_is_named(sent, name):
 
 def test_a_file_that_is_missing_or_became_a_link_is_named(sent):
     (sent / "job/job.py").unlink()
-    assert judge(sent).cause == "job/job.py was sent and is missing from the run."
+    assert judge_run(sent).cause == "job/job.py was sent and is missing from the run."
     (sent / "job/job.py").symlink_to("client.py")
-    assert judge(sent).verdict == "UNPROVEN"
+    assert judge_run(sent).verdict == "UNPROVEN"
 
 
 def test_a_file_that_grew_until_it_stays_on_the_host_is_named(sent):
     (sent / "job/client.py").unlink()
     left = {"schema": "rekindle/left/1", "files": {"job/client.py": "it has more than 16777216 bytes"}}
     (sent / "left.json").write_text(json.dumps(left))
-    assert judge(sent).cause == "job/client.py was sent and is missing from the run."
+    assert judge_run(sent).cause == "job/client.py was sent and is missing from the run."
 
 
 def test_a_file_too_large_to_be_collected_is_named_and_is_no_fault(sent):
-    _sends(sent, {**read(sent / "spec.json", RunSpec).files, "data.bin": ""})
-    assert judge(sent).verdict == "PASS"
+    _sends(sent, {**read_record(sent / "spec.json", RunSpec).files, "data.bin": ""})
+    assert judge_run(sent).verdict == "PASS"
     assert "Too large to be collected and compared: data.bin." in _broken(sent, "files_are_as_sent").message
     with (sent / "job/data.bin").open("wb") as file:
         file.truncate(FILE_LIMIT + 1)
-    assert judge(sent).verdict == "PASS"
+    assert judge_run(sent).verdict == "PASS"
     (sent / "job/data.bin").write_bytes(b"small")
     assert "Data that is not as it was sent: data.bin." in _broken(sent, "files_are_as_sent").message
 
 
 def test_data_that_the_job_wrote_anew_or_removed_is_named_and_is_no_fault(sent):
-    _sends(sent, {**read(sent / "spec.json", RunSpec).files, "results.csv": "0" * 64, "old.json": "0" * 64})
+    _sends(
+        sent,
+        {**read_record(sent / "spec.json", RunSpec).files, "results.csv": "0" * 64, "old.json": "0" * 64},
+    )
     (sent / "job/results.csv").write_text("loss\n0.1\n")
     (sent / COPY / "results.csv").write_text("loss\n0.1\n")
-    assert judge(sent).verdict == "PASS"
+    assert judge_run(sent).verdict == "PASS"
     named = _broken(sent, "files_are_as_sent").message
     assert named == "Data that is not as it was sent: old.json, results.csv."
 
 
 def test_settings_that_differ_are_a_doubt(sent):
-    _sends(sent, {**read(sent / "spec.json", RunSpec).files, "rates.yml": "0" * 64})
+    _sends(sent, {**read_record(sent / "spec.json", RunSpec).files, "rates.yml": "0" * 64})
     (sent / "job/rates.yml").write_text("rate: 0.1\n")
     assert _broken(sent, "files_are_as_sent").message == "job/rates.yml is not the file that was sent."
 
 
 def test_code_that_nobody_sent_is_named(sent):
     (sent / "job/torch.py").write_text("")
-    assert judge(sent).verdict == "PASS"
+    assert judge_run(sent).verdict == "PASS"
     message = "Code in the job's folder that was not sent: torch.py."
     assert _broken(sent, "files_are_as_sent").message == message
 

@@ -4,7 +4,7 @@
 import pytest
 from recorded_edits import edit, lines_in, put_lines
 
-from rekindle.judge import judge
+from rekindle.judge import judge_run
 
 
 @pytest.mark.parametrize("minutes", [9, 21, 90])
@@ -16,4 +16,4 @@ def test_logs_that_begin_long_after_the_run_are_in_their_zone(example, minutes):
     began = samples[0]["time"]
     earlier = [{**samples[0], "time": began - back} for back in range(60 * minutes, 0, -20)]
     put_lines(example / "samples.jsonl", earlier + samples)
-    assert (judge(example).verdict, judge(example).cause) == ("PASS", None)
+    assert (judge_run(example).verdict, judge_run(example).cause) == ("PASS", None)

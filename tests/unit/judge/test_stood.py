@@ -2,7 +2,7 @@
 """Where trainers stood, by the stacks of an autopsy."""
 
 from rekindle.judge.opener import open_run
-from rekindle.judge.stood import find_lines
+from rekindle.judge.standstill import find_lines
 
 STACKS = """\
 Process {pid}: python client.py

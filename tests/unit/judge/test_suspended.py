@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from recorded_edits import events, json_in, result_of
 
-from rekindle.judge import judge
+from rekindle.judge import judge_run
 from rekindle.judge.opener import open_run
 
 STOOD_S = 300.0
@@ -51,7 +51,7 @@ def after_the_last_word(run):
 @pytest.mark.parametrize("moment", [in_the_last_round, after_the_last_word])
 def test_a_run_that_stood_passes(clean_run, moment):
     stand_still(clean_run, moment(clean_run))
-    verdict = judge(clean_run)
+    verdict = judge_run(clean_run)
     assert (verdict.verdict, verdict.cause) == ("PASS", None)
 
 
@@ -59,7 +59,7 @@ def test_nothing_is_written_in_a_suspension(clean_run):
     when = in_the_last_round(clean_run)
     with json_in(clean_run / "ended.json") as ended:
         ended["suspensions"] = [{"since": when - 10, "until": when + 10}]
-    verdict = judge(clean_run)
+    verdict = judge_run(clean_run)
     assert verdict.verdict == "UNPROVEN"
     assert verdict.cause.endswith(" SLURM had suspended the run for 20 s.")
     rule = result_of(verdict, "all_within_the_run")

@@ -4,7 +4,7 @@
 import pytest
 from recorded_edits import result_of
 
-from rekindle.judge import judge
+from rekindle.judge import judge_run
 
 SITE_LOG = "job/workspace/hello-numpy/site-1/log.txt"
 TORCH = "E1126 02:32:03.332000 20323 torch/distributed/elastic/agent/server/api.py:1008] "
@@ -29,7 +29,7 @@ def test_a_rank_that_ended_is_harmless_only_after_the_end(example, moment, kind,
     log.write_text("".join(lines))
     with (example / "job.log").open("a") as stream:
         stream.write(f"{ENDED_FIRST[printed]}\n")
-    assert judge(example).verdict == kind
+    assert judge_run(example).verdict == kind
 
 
 def test_a_metric_by_the_name_of_an_error_and_a_quoted_traceback_are_no_failures(example):
@@ -41,7 +41,7 @@ def test_a_metric_by_the_name_of_an_error_and_a_quoted_traceback_are_no_failures
     log.write_text("".join(lines))
     with (example / "job.log").open("a") as stream:
         stream.writelines(f"{line}\n" for line in printed)
-    assert judge(example).verdict == "PASS"
+    assert judge_run(example).verdict == "PASS"
 
 
 def test_an_exception_that_torch_logged_is_read_behind_its_prefix(example):
@@ -50,6 +50,6 @@ def test_an_exception_that_torch_logged_is_read_behind_its_prefix(example):
     prefix = f"{lines[-2][:23]} - SubprocessLauncher - INFO - [rank1]:{TORCH}"
     lines[-1:-1] = [f"{prefix}Traceback (most recent call last):\n", f"{prefix}ValueError: shapes differ\n"]
     log.write_text("".join(lines))
-    verdict = judge(example)
+    verdict = judge_run(example)
     assert verdict.verdict == "UNPROVEN"
     assert "ValueError: shapes differ" in result_of(verdict, "trainers_print_no_failure").message

@@ -24,7 +24,7 @@ KNOWN = tuple(
 
 def rendered(*pins, head=HEAD):
     """Return the digests of each pin, by the letter that they are made of."""
-    first, *blocks = re.split(r"\n(?=\w)", locks.render("\n".join([head, *pins]) + "\n", KNOWN))
+    first, *blocks = re.split(r"\n(?=\w)", locks.render_lock("\n".join([head, *pins]) + "\n", KNOWN))
     assert first == head
     return {block.split(" \\\n")[0]: "".join(re.findall(r"sha256:(\w)", block)) for block in blocks}
 
@@ -57,10 +57,10 @@ def test_source_counts_where_there_is_no_wheel():
 )
 def test_what_cannot_be_joined_is_no_lock(pins, reason):
     with pytest.raises(ValueError, match=reason):
-        locks.render(pins, KNOWN)
+        locks.render_lock(pins, KNOWN)
 
 
 def test_a_name_that_is_no_lock_has_no_digest():
-    assert locks.sha256("files.list") is None
-    assert locks.sha256("../rules.json") is None
-    assert len(locks.sha256("driver.txt")) == 64
+    assert locks.digest_lock("files.list") is None
+    assert locks.digest_lock("../rules.json") is None
+    assert len(locks.digest_lock("driver.txt")) == 64

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from rekindle.federation.assigned import refused
+from rekindle.federation.assignment import find_kit_flaw
 from rekindle.records import Participant
 
 HOUR = timedelta(hours=1)
@@ -30,5 +30,5 @@ def test_it_is_named_with_what_the_clock_says(authority, valid, message):
         sites=("gpu-1",),
         min_sites=1,
     )
-    why = refused(mine)
+    why = find_kit_flaw(mine)
     assert why is None if message is None else why.startswith(message) and "; this host's clock says " in why

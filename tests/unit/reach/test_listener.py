@@ -14,7 +14,7 @@ import pytest
 from plays import REPOSITORY
 from waits import until
 
-from rekindle.host.look import held
+from rekindle.host.look import is_held
 from rekindle.reach import Trouble, wire
 from rekindle.reach.kit import Kit
 from rekindle.reach.listener import Listener
@@ -132,7 +132,7 @@ def test_it_ends_by_itself(tmp_path, run, asked, port):
     run("listen", tmp_path / "reach", json.dumps({**json.loads(asked), "limit_s": 1}))
     until(lambda: _free(port))
     ends = time.monotonic() + 10
-    while held(tmp_path / "reach/lock"):
+    while is_held(tmp_path / "reach/lock"):
         assert time.monotonic() < ends
 
 

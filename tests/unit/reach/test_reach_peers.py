@@ -50,7 +50,7 @@ def test_a_site_without_a_certificate_of_its_own_gets_nothing(listening, server)
         refused,
         context.wrap_socket(socket.create_connection((HERE, port))) as peer,
     ):
-        wire.hear(peer)
+        wire.hear_line(peer)
 
 
 def test_clocks_that_differ(told, listening, server):

@@ -91,7 +91,7 @@ def test_a_site_that_is_not_served_in_time_is_told(listening, server, told, monk
     monkeypatch.setattr(wire, "MEASURED_S", 10)
     kit = Kit(server.folder.parent / "site-1", "client")
     with listening(server) as port, probes.Probe(kit, HERE, port, 30)._asked("down") as other:
-        wire.hear(other)
+        wire.hear_line(other)
         told(port, turn_s=0.5)
 
 
@@ -170,7 +170,7 @@ INSIDE = {
     "deep": lambda peer: peer.sendall(b"[" * 4000 + b"\n"),
     "endless line": lambda peer: peer.sendall(bytes(1 << 20)),
     "drips": lambda peer: [(peer.sendall(b" "), time.sleep(0.1)) for _ in range(20)],
-    "no time": lambda peer: [wire.send(peer, release="2.9.0", at=float("nan")) for _ in range(6)],
+    "no time": lambda peer: [wire.send_line(peer, release="2.9.0", at=float("nan")) for _ in range(6)],
 }
 
 
@@ -186,12 +186,12 @@ def _lies(answer):
     """Return a listener that looks right until a measurement, in which it does ``answer``."""
 
     def does(peer):
-        if wire.hear(peer)["do"] == "look":
-            wire.send(peer, release="2.9.0", at=time.time())
+        if wire.hear_line(peer)["do"] == "look":
+            wire.send_line(peer, release="2.9.0", at=time.time())
             while True:
-                wire.hear(peer)
-                wire.send(peer, at=time.time())
-        wire.send(peer)
+                wire.hear_line(peer)
+                wire.send_line(peer, at=time.time())
+        wire.send_line(peer)
         answer(peer)
 
     return does
@@ -203,7 +203,7 @@ def test_a_link_that_passes_small_packets_alone(told, soon, server):
 
 
 def test_bytes_without_end_are_not_read_without_end(look, soon, server):
-    with impostor(server, _lies(lambda peer: wire.pour(peer, 20))) as port:
+    with impostor(server, _lies(lambda peer: wire.pour_bytes(peer, 20))) as port:
         began = time.monotonic()
         with pytest.raises(Trouble, match="passes next to nothing"):  # it answers the way up with bytes too
             look(port)

@@ -3,7 +3,7 @@
 
 import pytest
 
-from rekindle.records import Complaint, HostRecord, RecordError, read
+from rekindle.records import Complaint, HostRecord, RecordError, read_record
 from rekindle.records.complaint import MissingError
 
 
@@ -21,12 +21,12 @@ def test_a_missing_record_is_not_a_broken_one(tmp_path):
     (tmp_path / "file").touch()
     for path in (tmp_path / "host.json", tmp_path / "file" / "host.json"):
         with pytest.raises(MissingError, match=r"host\.json does not exist\. Fix: run the stage"):
-            read(path, HostRecord)
+            read_record(path, HostRecord)
 
 
 def test_a_files_text_is_no_fix(tmp_path):
     (tmp_path / "host.json").write_text('{"x Fix: y": 1}')
     with pytest.raises(RecordError) as caught:
-        read(tmp_path / "host.json", HostRecord)
+        read_record(tmp_path / "host.json", HostRecord)
     assert "x Fix: y" in caught.value.message
     assert caught.value.fix == "have its stage write it again."

@@ -30,7 +30,7 @@ def _round(evidence, model_out=GOOD):
 
 
 def test_every_line_repeats_the_nonce_of_its_run(written, monkeypatch):
-    monkeypatch.setattr("rekindle.trainer.evidence.model", lambda weights: {"digest": DIGEST})
+    monkeypatch.setattr("rekindle.trainer.evidence.sketch_model", lambda weights: {"digest": DIGEST})
     evidence = Evidence()
     evidence.device("cpu", uuid=None, name=None, backend="gloo")
     _round(evidence)

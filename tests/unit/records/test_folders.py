@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from rekindle.host import folders as names
-from rekindle.judge import judge
-from rekindle.records import Clock, Ladder, LeftBehind, Progress, RecordError, folders, write
+from rekindle.judge import judge_run
+from rekindle.records import Clock, Ladder, LeftBehind, Progress, RecordError, layout, write_record
 
 RECORDS = {
-    names.SPEC: folders.spec_in,
-    names.PROGRESS: folders.progress_in,
-    names.ENDED: folders.ended_in,
-    names.VERDICT: folders.verdict_in,
-    names.LADDER_RECORD: folders.ladder_in,
-    names.LEFT: folders.left_in,
-    names.CLOCK: folders.clock_in,
+    names.SPEC: layout.spec_in,
+    names.PROGRESS: layout.progress_in,
+    names.ENDED: layout.ended_in,
+    names.VERDICT: layout.verdict_in,
+    names.LADDER_RECORD: layout.ladder_in,
+    names.LEFT: layout.left_in,
+    names.CLOCK: layout.clock_in,
 }
 
 
@@ -27,11 +27,11 @@ def test_each_record_is_read_by_its_type_or_refused_by_its_name(clean_run, name)
         names.PROGRESS: Progress(state="ended", message="ended", elapsed_s=1),
         names.LADDER_RECORD: Ladder(rungs=()),
         names.LEFT: LeftBehind(files={}),
-        names.VERDICT: judge(clean_run),
+        names.VERDICT: judge_run(clean_run),
         names.CLOCK: Clock(offset_s=0.1, error_s=0.2, asked="2026-11-25T22:28:00Z"),
     }
     if name in more:
-        write(clean_run / name, more[name])
+        write_record(clean_run / name, more[name])
     assert RECORDS[name](clean_run).schema.startswith(f"rekindle/{Path(name).stem}/")
     (clean_run / name).unlink()
     with pytest.raises(RecordError, match=re.escape(f"{clean_run / name} does not exist. Fix: ")):
@@ -40,6 +40,6 @@ def test_each_record_is_read_by_its_type_or_refused_by_its_name(clean_run, name)
 
 def test_the_places_on_a_host_follow_from_its_root():
     root = Path("/home/lease/rekindle")
-    assert names.root_of(root / names.RUNS / "pt_ddp-0123456789ab") == root
-    assert names.environment(root, "torch", "0123456789abcdef") == root / "envs/torch-0123456789ab"
-    assert names.wheels(root, "0123456789abcdef") == root / "cache/wheelhouse/0123456789ab"
+    assert names.find_root(root / names.RUNS / "pt_ddp-0123456789ab") == root
+    assert names.locate_environment(root, "torch", "0123456789abcdef") == root / "envs/torch-0123456789ab"
+    assert names.locate_wheels(root, "0123456789abcdef") == root / "cache/wheelhouse/0123456789ab"

@@ -59,7 +59,7 @@ def unbounded(kind, place=""):
     return own + [inner for part in parts(kind, place) for inner in unbounded(*part)]
 
 
-@pytest.mark.parametrize("kind", [*OURS, events.AnyEvent, lastcopy.Packed], ids=lambda kind: str(kind)[:40])
+@pytest.mark.parametrize("kind", [*OURS, events.AnyEvent, lastcopy.LastCopy], ids=lambda kind: str(kind)[:40])
 def test_every_field_of_every_record_is_bounded(kind):
     assert unbounded(inspect.type_info(kind)) == []
 
@@ -99,8 +99,8 @@ def test_every_time_of_every_record_can_be_calculated_with(kind):
 
 @pytest.mark.parametrize("stamp", ["1970-01-01T00:00:00Z", "2000-02-29T23:59:59Z", "2099-12-31T23:59:59Z"])
 def test_a_time_is_one_as_it_is_written(stamp):
-    assert records.timestamp(records.moment(stamp)) == stamp
-    assert records.timestamp(records.moment_at(records.moment(stamp).timestamp())) == stamp
+    assert records.format_time(records.parse_time(stamp)) == stamp
+    assert records.format_time(records.convert_epoch(records.parse_time(stamp).timestamp())) == stamp
 
 
 @pytest.mark.parametrize(
@@ -110,21 +110,21 @@ def test_a_time_is_one_as_it_is_written(stamp):
 )  # fmt: skip
 def test_what_is_no_time_is_refused(stamp):
     with pytest.raises(records.RecordError):
-        records.moment(stamp)
+        records.parse_time(stamp)
     with pytest.raises(records.RecordError):
-        records.decode(json.dumps({"offset_s": 0, "error_s": 0, "asked": stamp}), records.Clock)
+        records.decode_json(json.dumps({"offset_s": 0, "error_s": 0, "asked": stamp}), records.Clock)
 
 
 @pytest.mark.parametrize("seconds", [-1, 1e99, float("nan"), float("inf"), 4102444800])
 def test_seconds_that_are_no_time_are_refused(seconds):
     with pytest.raises(records.RecordError):
-        records.moment_at(seconds)
+        records.convert_epoch(seconds)
 
 
 @pytest.mark.parametrize("year", [1, 1969, 2101, 9999])
 def test_a_time_that_no_record_can_have_is_not_written(year):
     with pytest.raises(records.RecordError):
-        records.timestamp(datetime(year, 1, 1, tzinfo=timezone(timedelta(hours=14))))
+        records.format_time(datetime(year, 1, 1, tzinfo=timezone(timedelta(hours=14))))
 
 
 DEVICE = {"site": "s", "rank": 0, "device": "cpu"}
@@ -157,7 +157,7 @@ def test_what_a_host_may_not_send_is_one_short_sentence(tmp_path, change, messag
     path = tmp_path / "verdict.json"
     path.write_text(json.dumps({**VERDICT, **change}))
     with pytest.raises(records.RecordError, match="Fix: have its stage write it again") as error:
-        records.read(path, records.VerdictRecord)
+        records.read_record(path, records.VerdictRecord)
     assert message in str(error.value)
     assert len(str(error.value)) < 1_000 + len(str(path))
 
@@ -167,14 +167,14 @@ def test_a_file_beyond_the_limit_is_not_read_whole(tmp_path):
     with path.open("wb") as stream:
         stream.truncate(base.FILE_LIMIT + 1)
     with pytest.raises(records.RecordError, match="cannot be read: it has more than 33554432 bytes"):
-        records.read(path, records.VerdictRecord)
+        records.read_record(path, records.VerdictRecord)
 
 
 def test_a_long_sentence_of_ours_loses_its_middle_and_can_be_read_again(tmp_path):
-    verdict = records.decode(json.dumps({**VERDICT, "versions": {"a": "1"}}), records.VerdictRecord)
+    verdict = records.decode_json(json.dumps({**VERDICT, "versions": {"a": "1"}}), records.VerdictRecord)
     path = tmp_path / "verdict.json"
-    records.write(path, msgspec.structs.replace(verdict, cause="begins " + "x" * 9_000 + " ends"))
-    cause = records.read(path, records.VerdictRecord).cause
+    records.write_record(path, msgspec.structs.replace(verdict, cause="begins " + "x" * 9_000 + " ends"))
+    cause = records.read_record(path, records.VerdictRecord).cause
     assert len(cause) <= 4_000
     assert cause.startswith("begins xx")
     assert cause.endswith("xx ends")
@@ -183,7 +183,7 @@ def test_a_long_sentence_of_ours_loses_its_middle_and_can_be_read_again(tmp_path
 @pytest.mark.parametrize("value", [{1: 10**400}, {"x": {1, 2}}, {"x": "\ud800"}, object(), [[]] * 3])
 def test_builtins_that_json_cannot_hold_are_refused(value):
     with pytest.raises(records.RecordError):
-        records.convert(value, records.PlaybookRecord)
+        records.convert_builtins(value, records.PlaybookRecord)
 
 
 def test_all_that_reads_a_type_does_so_through_records():
@@ -200,7 +200,7 @@ def test_a_type_that_no_import_made_known_is_refused_and_not_made_known_in_a_thr
         pass
 
     with pytest.raises(KeyError):
-        records.decode("{}", Late)
+        records.decode_json("{}", Late)
 
 
 _AT_ONCE = """

@@ -15,12 +15,12 @@ def _run():
 
 
 def test_a_record_comes_back_as_it_was_written(tmp_path):
-    records.write(tmp_path / "deep" / "run.json", _run())
-    assert records.read(tmp_path / "deep" / "run.json", records.PlaybookRecord) == _run()
+    records.write_record(tmp_path / "deep" / "run.json", _run())
+    assert records.read_record(tmp_path / "deep" / "run.json", records.PlaybookRecord) == _run()
 
 
 def test_what_is_written_fits_the_published_schema(tmp_path):
-    records.write(tmp_path / "run.json", _run())
+    records.write_record(tmp_path / "run.json", _run())
     jsonschema.validate(
         json.loads((tmp_path / "run.json").read_text()), msgspec.json.schema(records.PlaybookRecord)
     )
@@ -38,7 +38,7 @@ def test_a_wrong_field_is_named_with_its_file(tmp_path, change, message):
     path = tmp_path / "run.json"
     path.write_text(json.dumps({**msgspec.to_builtins(_run()), **change}))
     with pytest.raises(records.RecordError, match="Fix:") as error:
-        records.read(path, records.PlaybookRecord)
+        records.read_record(path, records.PlaybookRecord)
     assert message in str(error.value)
     assert str(path) in str(error.value)
     assert "\n" not in str(error.value)
@@ -52,19 +52,19 @@ def test_what_is_no_record_is_refused(tmp_path, content):
     path = tmp_path / "run.json"
     path.write_bytes(content)
     with pytest.raises(records.RecordError, match="is not a valid PlaybookRecord"):
-        records.read(path, records.PlaybookRecord)
+        records.read_record(path, records.PlaybookRecord)
 
 
 def test_a_failed_write_leaves_the_old_record(tmp_path, monkeypatch):
     path = tmp_path / "run.json"
-    records.write(path, _run())
+    records.write_record(path, _run())
 
     def broken(*_):
         raise OSError("disk full")
 
     monkeypatch.setattr("pathlib.Path.replace", broken)
     with pytest.raises(OSError, match="disk full"):
-        records.write(path, _run())
+        records.write_record(path, _run())
     assert [file.name for file in tmp_path.iterdir()] == ["run.json"]
 
 
@@ -73,7 +73,7 @@ def test_a_record_of_a_host_that_is_nested_without_end_is_one_sentence(tmp_path,
     path = tmp_path / "env.json"
     path.write_text('{"host": "h", "environments": [{"probe": {"a": ' + bomb)
     with pytest.raises(records.RecordError, match=r"is not a valid EnvRecord.*Fix:"):
-        records.read(path, records.EnvRecord)
+        records.read_record(path, records.EnvRecord)
 
 
 @pytest.mark.parametrize("lock", ["../x", "/etc/passwd", "a/b", ".hidden", "-x", "a\n", "", "x" * 201])
@@ -101,6 +101,6 @@ def test_a_text_whose_methods_return_its_own_kind_is_a_text(tmp_path):
             return Unsafe(super().decode())
 
     run = msgspec.structs.replace(_run(), run=Unsafe("é"))
-    assert type(records.to_builtins(run)["run"]) is str
-    records.write(tmp_path / "run.json", run)
-    assert records.read(tmp_path / "run.json", records.PlaybookRecord).run == "é"
+    assert type(records.dump_builtins(run)["run"]) is str
+    records.write_record(tmp_path / "run.json", run)
+    assert records.read_record(tmp_path / "run.json", records.PlaybookRecord).run == "é"

@@ -28,16 +28,16 @@ BEGUN = [
 ]
 """What begins a sequence, and what a line is joined at."""
 CHANGES = {
-    "clean": text.clean,
-    "clean, all of it": lambda value: text.clean(value, len(value)),
-    "one_line": text.one_line,
-    "for_terminal": lambda value: text.for_terminal(value, colour=False),
-    "for_terminal in colour": lambda value: text.for_terminal(value, colour=True),
-    "printed": text.printed,
-    "shortened": text.shortened,
-    "as_json": text.as_json,
-    "few": lambda value: text.few([value]),
-    "with_texts": lambda value: text.with_texts({value: [value]}, text.clean),
+    "clean": text.clean_text,
+    "clean, all of it": lambda value: text.clean_text(value, len(value)),
+    "one_line": text.fold_line,
+    "for_terminal": lambda value: text.clean_for_terminal(value, colour=False),
+    "for_terminal in colour": lambda value: text.clean_for_terminal(value, colour=True),
+    "printed": text.clean_line,
+    "shortened": text.shorten_text,
+    "as_json": text.format_json,
+    "few": lambda value: text.list_few([value]),
+    "with_texts": lambda value: text.change_texts({value: [value]}, text.clean_text),
 }
 
 
@@ -64,13 +64,18 @@ def test_no_forbidden_character_is_left(change):
 
 def test_sequences_leave_nothing():
     titled = "\x1b]0;title\x07a\x9d0;title\x9cb\x1b[31mc\x9b0md\x1b]8;;http://x\x1b\\e"
-    assert text.clean(titled) == "abcde"
+    assert text.clean_text(titled) == "abcde"
 
 
 def test_a_text_is_cut_before_it_is_cleaned():
     long = "begin " + "\x9d" * 10 * _MILLION + " end"
-    for cut in (text.clean(long, 100), text.clean(long), text.one_line(long), text.printed(long)):
+    for cut in (
+        text.clean_text(long, 100),
+        text.clean_text(long),
+        text.fold_line(long),
+        text.clean_line(long),
+    ):
         assert cut.startswith("begin")
         assert cut.endswith("end")
         assert len(cut) < 20
-    assert len(text.for_terminal("x" * 10 * _MILLION, colour=True)) <= 1 << 20
+    assert len(text.clean_for_terminal("x" * 10 * _MILLION, colour=True)) <= 1 << 20

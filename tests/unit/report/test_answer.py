@@ -9,18 +9,18 @@ import pytest
 from many_hosts import many_hosts
 from report_folders import FAIL, LEFT, PASS, PLAN, add_host, fill, three_hosts, typed
 
-from rekindle.records import Command, PlacedRecord, RunSpec, read, write
-from rekindle.records.text import clean, duration, one_line
-from rekindle.report.answer import SMALL, answer, answer_text
-from rekindle.report.html import html
+from rekindle.records import Command, PlacedRecord, RunSpec, read_record, write_record
+from rekindle.records.text import clean_text, fold_line, format_duration
+from rekindle.report.answer import SMALL, format_answer, summarise_answer
+from rekindle.report.html import render_page
 from rekindle.report.reports import write_reports
-from rekindle.results.gather import gather
+from rekindle.results.contents import gather_results
 
 LONG = "The trainer of site-2 ended: NCCL error in ProcessGroupNCCL.cpp:3690, unhandled. " * 5
 
 
 def text(folder, width=120, base=None):
-    return answer_text(gather(folder), base, width, colour=False)
+    return format_answer(gather_results(folder), base, width, colour=False)
 
 
 @pytest.fixture(scope="module")
@@ -39,12 +39,12 @@ def test_forty_hosts_have_each_cause_once_and_what_passed_in_a_line_a_job(golden
 
 
 def test_two_hundred_hosts_fit_two_screens_and_a_page_of_half_a_megabyte(tmp_path):
-    results = gather(many_hosts(tmp_path, 200))
+    results = gather_results(many_hosts(tmp_path, 200))
     assert len(results.rows) > 1100
-    lines = answer_text(results, tmp_path, 120, colour=False).splitlines()
+    lines = format_answer(results, tmp_path, 120, colour=False).splitlines()
     assert len(lines) < 80
     assert sum("LOST: " in line for line in lines) == 1
-    page = html(results)
+    page = render_page(results)
     assert len(page) < 500_000
     assert page.count("<section") == 7
 
@@ -63,7 +63,7 @@ def test_more_causes_than_fit_have_a_line_each_and_then_a_number(tmp_path):
 
 def test_what_is_not_required_is_named_so_and_leaves_the_host_proven(tmp_path):
     add_host(fill(tmp_path, "gpu-1"), "gpu-1", plan=msgspec.structs.replace(PLAN, jobs=("pt_ddp", "llm_sft")))
-    write(
+    write_record(
         tmp_path / "gpu-1/llm_sft/verdict.json",
         msgspec.structs.replace(FAIL, host="gpu-1", job="llm_sft", required=False),
     )
@@ -108,7 +108,7 @@ def test_it_is_typed_where_it_was(tmp_path):
     other = {"gpu-1": Command(words=("rekindle", "site"), folder="/a b", results="results/x")}
     limit = "--limit gpu-1 -e rekindle_results=results/x"
     assert _failed(tmp_path, ["gpu-1"], typed=other) == [f"  next: cd '/a b' && rekindle site {limit}"]
-    assert f"<code>rekindle site {limit}</code>, in /a b" in html(gather(tmp_path))
+    assert f"<code>rekindle site {limit}</code>, in /a b" in render_page(gather_results(tmp_path))
 
 
 def test_nothing_comes_next_where_it_is_unknown_or_no_help(tmp_path):
@@ -116,7 +116,7 @@ def test_nothing_comes_next_where_it_is_unknown_or_no_help(tmp_path):
     lost = "GPU 0 is lost: GPU has fallen off the bus. Fix: ask for another host."
     add_host(fill(tmp_path, "gpu-1"), "gpu-1", plan=None, verdict=None, left=lost)
     assert "next:" not in text(tmp_path, base=tmp_path)
-    assert "Next:" not in html(gather(tmp_path))
+    assert "Next:" not in render_page(gather_results(tmp_path))
 
 
 def test_many_hosts_are_limited_by_a_file_of_their_cause(tmp_path):
@@ -154,12 +154,12 @@ def test_kept_runs_have_their_times(tmp_path, recordings):
     hosts = [f"gpu-{n}" for n in range(SMALL + 1)]
     began = "2026-11-21T09:40:00Z"
     fill(tmp_path, *hosts, began=dict.fromkeys(hosts, began))
-    spec = read(next(recordings.glob("runs/*/spec.json")), RunSpec)
+    spec = read_record(next(recordings.glob("runs/*/spec.json")), RunSpec)
     for number, host in enumerate(hosts):
         add_host(tmp_path, host)
         kept = None if number > 2 else f"2026-11-21T09:1{number}:00Z"
         placed = PlacedRecord(run="/r", payload="/p", spec=spec, at=began, kept=kept)
-        write(tmp_path / host / "pt_ddp.placed.json", placed)
+        write_record(tmp_path / host / "pt_ddp.placed.json", placed)
     (line,) = [line for line in text(tmp_path, 200).splitlines() if "kept" in line]
     assert re.search(r"PASS +13 .* 3 kept, of \d\d:10 to \d\d:12; -e rerun=true runs them again", line)
 
@@ -179,9 +179,9 @@ def test_nothing_is_lost_at_any_width(tmp_path, width):
 
 
 def test_colour_only_where_asked(tmp_path):
-    results = gather(three_hosts(tmp_path))
-    assert "\x1b" not in answer_text(results, None, 120, colour=False)
-    coloured = answer_text(results, None, 120, colour=True)
+    results = gather_results(three_hosts(tmp_path))
+    assert "\x1b" not in format_answer(results, None, 120, colour=False)
+    coloured = format_answer(results, None, 120, colour=True)
     assert coloured.count("\x1b[32mPASS") == 1
     assert coloured.count("\x1b[31mFAIL") == 2
 
@@ -203,15 +203,21 @@ def test_federated_jobs_are_counted_apart(tmp_path):
     fill(tmp_path, "gpu-1", "federations")
     add_host(tmp_path, "gpu-1")
     add_host(tmp_path, "federations", host=None, plan=None, verdict=FAIL)
-    assert answer(gather(tmp_path)) == "1 of 1 hosts proven. 0 of 1 jobs of the federation proven; 1 FAIL."
+    assert (
+        summarise_answer(gather_results(tmp_path))
+        == "1 of 1 hosts proven. 0 of 1 jobs of the federation proven; 1 FAIL."
+    )
 
 
 def test_clean_removes_whole_sequences():
-    assert clean("\x1b[31mred\x1b[0m \x9b1mbold \x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\") == "red bold link"
-    assert clean("tab\tand\nline stay") == "tab\tand\nline stay"
-    assert one_line(" a\r\n b\t c\x00 ") == "a b c"
+    assert (
+        clean_text("\x1b[31mred\x1b[0m \x9b1mbold \x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\")
+        == "red bold link"
+    )
+    assert clean_text("tab\tand\nline stay") == "tab\tand\nline stay"
+    assert fold_line(" a\r\n b\t c\x00 ") == "a b c"
 
 
 def test_durations_are_for_people():
-    shown = [duration(seconds) for seconds in (None, 0.4, 59.6, 200.4, 3725)]
+    shown = [format_duration(seconds) for seconds in (None, 0.4, 59.6, 200.4, 3725)]
     assert shown == ["–", "0 s", "1 min 0 s", "3 min 20 s", "1 h 2 min"]

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from callback_plays import latest, make_repository, play, rows
 
-from rekindle.results.gather import gather
-from rekindle.results.journal import playing
+from rekindle.results.contents import gather_results
+from rekindle.results.journal import is_playing
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +155,11 @@ def test_an_interrupt_reports_where_results_are_and_what_goes_on(repository, tmp
             ends, kinds = time.monotonic() + 60, []
             while kinds != ["RUNNING"] and time.monotonic() < ends:
                 time.sleep(0.05)
-                kinds = [row.kind for row in gather(tmp_path / "r").rows] if playing(tmp_path / "r") else []
+                kinds = (
+                    [row.kind for row in gather_results(tmp_path / "r").rows]
+                    if is_playing(tmp_path / "r")
+                    else []
+                )
             time.sleep(1)  # into the task, of which Ansible prints nothing before its end
             os.killpg(process.pid, signal.SIGINT)  # as a terminal does
             assert kinds == ["RUNNING"]
@@ -166,7 +170,7 @@ def test_an_interrupt_reports_where_results_are_and_what_goes_on(repository, tmp
             output += process.communicate()[0]
     assert (f"\nInterrupted. Results so far: {tmp_path}/r\n" in output) is reported
     assert ("the same command follows them." in output) is reported
-    assert [row.kind for row in gather(tmp_path / "r").rows] != ["RUNNING"]
+    assert [row.kind for row in gather_results(tmp_path / "r").rows] != ["RUNNING"]
 
 
 def test_a_check_in_a_folder_that_was_named_leaves_its_records_and_the_reports_that_are_there(

@@ -7,78 +7,78 @@ import pytest
 from msgspec.structs import replace
 from report_folders import HOST, LEFT, NOW, PLAN, add_host, fill
 
-from rekindle.host.places import JOBS
+from rekindle.host.paths import JOBS
 from rekindle.jobs import load_planned
-from rekindle.records import Container, LeaseRecord, Slurm, StandingRecord, timestamp, write
-from rekindle.report.check import check_text
-from rekindle.results.check import check
+from rekindle.records import Container, LeaseRecord, Slurm, StandingRecord, format_time, write_record
+from rekindle.report.check import format_check
+from rekindle.results.check import check_plan
 
 
 def checked(folder, *, minutes=None, standing=None, wheels_mb=812, fetch_mb=None):
     """Return a folder as a check of one host leaves it, with so much left of its lease."""
     add_host(fill(folder, "gpu-1"), "gpu-1", verdict=None)
-    ends = None if minutes is None else timestamp(datetime.now(timezone.utc) + timedelta(minutes=minutes))
-    write(folder / "gpu-1" / "lease.json", LeaseRecord(host="gpu-1", started=NOW, ends=ends))
+    ends = None if minutes is None else format_time(datetime.now(timezone.utc) + timedelta(minutes=minutes))
+    write_record(folder / "gpu-1" / "lease.json", LeaseRecord(host="gpu-1", started=NOW, ends=ends))
     if standing is not None:
         record = StandingRecord(host="gpu-1", standing=standing, wheels_mb=wheels_mb, fetch_mb=fetch_mb)
-        write(folder / "gpu-1" / "standing.json", record)
+        write_record(folder / "gpu-1" / "standing.json", record)
     return folder
 
 
 def test_a_ready_host_has_what_would_be_done(golden, tmp_path):
-    found = check(checked(tmp_path, minutes=45, standing=("driver",)))
+    found = check_plan(checked(tmp_path, minutes=45, standing=("driver",)))
     assert found.ready
-    *lines, lease = check_text(found).splitlines()
+    *lines, lease = format_check(found).splitlines()
     golden(*lines)
     assert lease.endswith(" left, long enough for all jobs, without the time to build")
 
 
 @pytest.mark.parametrize(("standing", "there"), [(None, None), ((), False), (("torch",), True)])
 def test_what_is_there_is_reported_if_known(tmp_path, standing, there):
-    found = check(checked(tmp_path, standing=standing))
+    found = check_plan(checked(tmp_path, standing=standing))
     assert found.hosts[0].environments[0].there is there
-    assert ("it is there already" in check_text(found)) is bool(there)
+    assert ("it is there already" in format_check(found)) is bool(there)
 
 
 def test_the_size_to_fetch_is_reported_also_if_unknown(tmp_path):
-    found = check(checked(tmp_path, standing=(), wheels_mb=None, fetch_mb=2345))
+    found = check_plan(checked(tmp_path, standing=(), wheels_mb=None, fetch_mb=2345))
     assert (found.hosts[0].wheels_mb, found.hosts[0].fetch_mb) == (None, 2345)
-    assert "  to fetch from the package index: at most 2345 MB\n" in check_text(found)
-    unknown = check(checked(tmp_path / "unknown", standing=(), wheels_mb=None))
-    assert "  to fetch from the package index: unknown, as the capsule " in check_text(unknown)
-    assert "index" not in check_text(check(checked(tmp_path / "unseen", wheels_mb=None)))
-    assert "index" not in check_text(check(checked(tmp_path / "wheels", standing=())))
+    assert "  to fetch from the package index: at most 2345 MB\n" in format_check(found)
+    unknown = check_plan(checked(tmp_path / "unknown", standing=(), wheels_mb=None))
+    assert "  to fetch from the package index: unknown, as the capsule " in format_check(unknown)
+    assert "index" not in format_check(check_plan(checked(tmp_path / "unseen", wheels_mb=None)))
+    assert "index" not in format_check(check_plan(checked(tmp_path / "wheels", standing=())))
 
 
 def test_a_job_for_which_the_lease_is_too_short_is_named(tmp_path):
-    (host,) = check(checked(tmp_path, minutes=1)).hosts
+    (host,) = check_plan(checked(tmp_path, minutes=1)).hosts
     assert (host.lease_suffices, host.jobs[0].in_time) == (False, False)
-    text = check_text(check(tmp_path))
+    text = format_check(check_plan(tmp_path))
     assert "pt_ddp, about 1 min 0 s, for which the time is too short" in text
     assert "not long enough for all jobs" in text
 
 
 def test_a_job_for_which_slurm_is_asked_for_too_little_is_named(tmp_path):
     asked = replace(HOST, slurm=Slurm(partition="gpu", time="00:01:30"))
-    write(checked(tmp_path) / "gpu-1" / "host.json", asked)
-    (host,) = check(tmp_path).hosts
+    write_record(checked(tmp_path) / "gpu-1" / "host.json", asked)
+    (host,) = check_plan(tmp_path).hosts
     assert (host.lease_suffices, host.jobs[0].in_time) == (None, False)
-    assert "pt_ddp, about 1 min 0 s, for which the time is too short" in check_text(check(tmp_path))
+    assert "pt_ddp, about 1 min 0 s, for which the time is too short" in format_check(check_plan(tmp_path))
 
 
 def test_a_job_in_a_container_is_named_with_its_image_and_engine(tmp_path, monkeypatch):
-    assert check(checked(tmp_path)).hosts[0].jobs[0].container is None
+    assert check_plan(checked(tmp_path)).hosts[0].jobs[0].container is None
     inside = [replace(job, container=Container(image="flare:1")) for job in load_planned(JOBS, PLAN)]
     monkeypatch.setattr("rekindle.results.check.load_planned", lambda *_: inside)
-    assert "pt_ddp, in flare:1 by Podman 4.3.1, about 1 min 0 s" in check_text(check(tmp_path))
-    write(tmp_path / "gpu-1" / "host.json", replace(HOST, engines=()))
-    assert "pt_ddp: pt_ddp runs in the container flare:1, and " in check_text(check(tmp_path))
+    assert "pt_ddp, in flare:1 by Podman 4.3.1, about 1 min 0 s" in format_check(check_plan(tmp_path))
+    write_record(tmp_path / "gpu-1" / "host.json", replace(HOST, engines=()))
+    assert "pt_ddp: pt_ddp runs in the container flare:1, and " in format_check(check_plan(tmp_path))
 
 
 def test_without_an_end_of_the_lease_nothing_is_late(tmp_path):
-    (host,) = check(checked(tmp_path)).hosts
+    (host,) = check_plan(checked(tmp_path)).hosts
     assert (host.lease_left_s, host.lease_suffices, host.jobs[0].in_time) == (None, None, None)
-    assert "lease" not in check_text(check(tmp_path))
+    assert "lease" not in format_check(check_plan(tmp_path))
 
 
 def test_one_host_that_is_refused_is_enough(golden, tmp_path):
@@ -87,10 +87,10 @@ def test_one_host_that_is_refused_is_enough(golden, tmp_path):
     add_host(tmp_path, "gpu-2", host=None, plan=None, verdict=None, left=LEFT, state="unreachable")
     (tmp_path / "gpu-4").mkdir()
     (tmp_path / "gpu-4" / "host.json").write_text("{")
-    found = check(tmp_path)
+    found = check_plan(tmp_path)
     assert not found.ready
     assert [host.word for host in found.hosts] == ["ready", "refused", "refused", "refused"]
-    golden(*check_text(found).splitlines()[:5])
+    golden(*format_check(found).splitlines()[:5])
 
 
 def test_hosts_for_which_the_same_would_be_done_have_it_once(golden, tmp_path):
@@ -98,15 +98,15 @@ def test_hosts_for_which_the_same_would_be_done_have_it_once(golden, tmp_path):
     fill(tmp_path, *names)
     for number, name in enumerate(names):
         add_host(tmp_path, name, verdict=None)
-        ends = timestamp(datetime.now(timezone.utc) + timedelta(minutes=60, seconds=-7 * number))
-        write(tmp_path / name / "lease.json", LeaseRecord(host=name, started=NOW, ends=ends))
+        ends = format_time(datetime.now(timezone.utc) + timedelta(minutes=60, seconds=-7 * number))
+        write_record(tmp_path / name / "lease.json", LeaseRecord(host=name, started=NOW, ends=ends))
     other = replace(PLAN.environments[0], build=replace(PLAN.environments[0].build, version="2.14.0"))
-    write(tmp_path / "gpu-07/plan.json", replace(PLAN, host="gpu-07", environments=(other,)))
+    write_record(tmp_path / "gpu-07/plan.json", replace(PLAN, host="gpu-07", environments=(other,)))
     for name, free in (("gpu-03", 3), ("gpu-09", 11)):
         left = f"{name} has {free} GB free. Fix: free more."
         add_host(tmp_path, name, plan=None, verdict=None, left=left)
-    write(tmp_path / "gpu-20/lease.json", LeaseRecord(host="gpu-20", started=NOW, ends=NOW))
-    lines = check_text(check(tmp_path)).splitlines()
+    write_record(tmp_path / "gpu-20/lease.json", LeaseRecord(host="gpu-20", started=NOW, ends=NOW))
+    lines = format_check(check_plan(tmp_path)).splitlines()
     golden(*(line for line in lines if "lease: " not in line))
     leases = [line for line in lines if "lease: " in line]
     assert [line.count("at least") for line in leases] == [1, 1, 0, 0]
@@ -116,20 +116,22 @@ def test_hosts_for_which_the_same_would_be_done_have_it_once(golden, tmp_path):
 def test_a_refused_framework_has_its_ways_out(golden, tmp_path):
     refused = replace(PLAN.environments[0], build=None, refusal="No build. Fix: a\x1b[2J driver.")
     checked(tmp_path)
-    write(tmp_path / "gpu-1" / "plan.json", replace(PLAN, environments=(refused,)))
-    golden(*check_text(check(tmp_path)).splitlines())
+    write_record(tmp_path / "gpu-1" / "plan.json", replace(PLAN, environments=(refused,)))
+    golden(*format_check(check_plan(tmp_path)).splitlines())
 
 
 def test_what_is_read_or_retired_alone_needs_no_plan_and_no_hosts_are_not_ready(tmp_path):
-    assert check_text(check(fill(tmp_path, "gpu-1", asked={"gpu-1": "retire"}))) == "gpu-1: ready"
+    assert format_check(check_plan(fill(tmp_path, "gpu-1", asked={"gpu-1": "retire"}))) == "gpu-1: ready"
     add_host(fill(tmp_path, "gpu-1"), "gpu-1", host=HOST, plan=None, verdict=None)
-    assert check_text(check(tmp_path)) == "gpu-1: ready"
-    found = check(fill(tmp_path))
+    assert format_check(check_plan(tmp_path)) == "gpu-1: ready"
+    found = check_plan(fill(tmp_path))
     assert not found.ready
-    assert "no hosts" in check_text(found)
+    assert "no hosts" in format_check(found)
 
 
 def test_hosts_of_an_earlier_playbook_are_left_out(tmp_path):
     began = {"gpu-1": "2026-11-21T03:00:00Z", "gpu-2": NOW}
     checked(tmp_path)
-    assert [host.host for host in check(fill(tmp_path, "gpu-1", "gpu-2", began=began)).hosts] == ["gpu-1"]
+    assert [host.host for host in check_plan(fill(tmp_path, "gpu-1", "gpu-2", began=began)).hosts] == [
+        "gpu-1"
+    ]

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 from report_folders import LEFT, NOTHING, NOW, PLAN, add_host, fill
 
-from rekindle.records import RetiredRecord, write
-from rekindle.report.answer import answer_text
+from rekindle.records import RetiredRecord, write_record
+from rekindle.report.answer import format_answer
 from rekindle.report.reports import write_reports
 
 TWO = replace(PLAN, jobs=("pt_ddp", "tf_mirrored"))
@@ -31,14 +31,14 @@ def cases(folder):
 def test_a_host_that_ended_so_is_named_so(tmp_path, asked, records, kind, tags):
     add_host(fill(tmp_path, "gpu-1", asked={"gpu-1": asked}), "gpu-1", **records)
     if asked == "retire":
-        write(tmp_path / "gpu-1" / "retired.json", RetiredRecord(host="gpu-1", retired=NOW))
+        write_record(tmp_path / "gpu-1" / "retired.json", RetiredRecord(host="gpu-1", retired=NOW))
     results = write_reports(tmp_path)
     assert cases(tmp_path) == [[(tag, kind) for tag in case] for case in tags]
     colour = "FAIL" if kind == "LOST" else "PASS"
     page = (tmp_path / "report.html").read_text()
     assert f'<h1 class="{colour}">0 of 1 hosts proven; 1 {kind}.</h1>' in page
-    assert "SKIPPED" not in page.partition("</style>")[2] + answer_text(results, tmp_path, 120, False)
-    assert ("\x1b[31mLOST" in answer_text(results, None, 250, colour=True)) is (kind == "LOST")
+    assert "SKIPPED" not in page.partition("</style>")[2] + format_answer(results, tmp_path, 120, False)
+    assert ("\x1b[31mLOST" in format_answer(results, None, 250, colour=True)) is (kind == "LOST")
     assert (results.state, results.passed) == ("not proven" if kind == "LOST" else kind.lower(), False)
 
 

@@ -7,12 +7,12 @@ import msgspec
 from report_folders import FAIL, PASS, add_host, fill
 
 from rekindle.records import Diagnosis, Finding, Moment
-from rekindle.report.answer import answer_text
-from rekindle.report.data import data
-from rekindle.report.findings import diagnosis
-from rekindle.report.html import host_html, html
-from rekindle.report.junit import junit
-from rekindle.results.gather import gather
+from rekindle.report.answer import format_answer
+from rekindle.report.data import make_results_data
+from rekindle.report.findings import format_diagnosis
+from rekindle.report.html import render_host_page, render_page
+from rekindle.report.junit import render_junit
+from rekindle.results.contents import gather_results
 
 GONE = msgspec.structs.replace(PASS, known_issue="slow_quantiser")
 LOUD = "KNOWN ISSUE GONE: slow_quantiser no longer shows. Fix: remove it from doctor/known_issues.json."
@@ -30,13 +30,13 @@ ECHO = msgspec.structs.replace(ROOT, name="not_a_dxo", cause="An empty result.",
 
 def _reports(folder, verdict):
     add_host(fill(folder, "gpu-1"), "gpu-1", verdict=verdict)
-    results = gather(folder)
+    results = gather_results(folder)
     return {
-        "table": " ".join(answer_text(results, None, 300, colour=False).split()),
-        "html": html(results),
-        "page": host_html(results, results.hosts[0]),
-        "junit": junit(results).decode(),
-        "data": str(data(results).rows[0].notice),
+        "table": " ".join(format_answer(results, None, 300, colour=False).split()),
+        "html": render_page(results),
+        "page": render_host_page(results, results.hosts[0]),
+        "junit": render_junit(results).decode(),
+        "data": str(make_results_data(results).rows[0].notice),
     }
 
 
@@ -73,11 +73,11 @@ MOMENT = Moment(
 
 def test_a_terminal_shows_the_cause_first_and_the_timeline_last(golden):
     other = msgspec.structs.replace(ROOT, name="wrong_device", cause="A wrong device.")
-    golden(*diagnosis(Diagnosis(cause=ROOT, others=(other, ECHO), timeline=(MOMENT,))).splitlines())
+    golden(*format_diagnosis(Diagnosis(cause=ROOT, others=(other, ECHO), timeline=(MOMENT,))).splitlines())
 
 
 def test_without_a_cause_it_says_what_may_be_one_and_never_nothing(golden):
     unknown, possible = Diagnosis(cause=None, timeline=(MOMENT,)), Diagnosis(cause=None, others=(ROOT,))
     well = Diagnosis(cause=None, timeline=(MOMENT,), went_on=True)
     echo = Diagnosis(cause=None, others=(ECHO,))
-    golden(*(diagnosis(one) for one in (unknown, possible, well, echo, Diagnosis(cause=None))))
+    golden(*(format_diagnosis(one) for one in (unknown, possible, well, echo, Diagnosis(cause=None))))

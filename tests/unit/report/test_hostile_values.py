@@ -11,7 +11,7 @@ import pytest
 from msgspec import inspect
 
 from rekindle import records
-from rekindle.records.text import clean
+from rekindle.records.text import clean_text
 from rekindle.report.reports import write_reports
 
 KINDS = {
@@ -165,7 +165,7 @@ def harmless(tmp_path_factory, request):
 def test_structure_and_text_of_every_report_stay(name, harmless, tmp_path):
     verdict, other = harmless
     folder = reports(tmp_path, HOSTILE[name], verdict=verdict)
-    shown = clean(HOSTILE[name])
+    shown = clean_text(HOSTILE[name])
     for file, least, cut in zip(_PAGES, (7, 40), (0, 3), strict=True):  # digests are cut to 12 characters
         page, expected = (Skeleton((path / file).read_text()) for path in (folder, other))
         assert page.parts == expected.parts

@@ -12,9 +12,9 @@ from many_hosts import many_hosts
 from report_folders import FAIL, HOST, LEFT, PASS, PLAN, SHA, add_host, fill, three_hosts
 
 from rekindle.records import Finding, Gpu, JobRound, Rung
-from rekindle.report.html import host_html, html, plots
+from rekindle.report.html import make_plots, render_host_page, render_page
 from rekindle.report.reports import write_reports
-from rekindle.results.gather import gather
+from rekindle.results.contents import gather_results
 
 HOSTILE = "<script>alert(1)</script>\"'`&amp;{{ 7*7 }}\x1b[31m\x00\x07\u202e"
 HARMLESS = "<script>alert(1)</script>\"'`&amp;{{ 7*7 }}"
@@ -41,12 +41,12 @@ class Page(HTMLParser):
 
 
 def page(folder):
-    return Page(html(gather(folder)))
+    return Page(render_page(gather_results(folder)))
 
 
 def host_page(folder, name="gpu-1"):
-    results = gather(folder)
-    return Page(host_html(results, next(host for host in results.hosts if host.name == name)))
+    results = gather_results(folder)
+    return Page(render_host_page(results, next(host for host in results.hosts if host.name == name)))
 
 
 def test_the_first_step_that_fails_is_named(tmp_path):
@@ -94,8 +94,8 @@ def test_the_pages_show_all_that_the_records_have(tmp_path):
 
 def test_the_answer_comes_first_and_only_a_run_that_passed_is_green(tmp_path):
     add_host(fill(tmp_path, "gpu-1"), "gpu-1")
-    assert '<h1 class="PASS">1 of 1 hosts proven.</h1>' in html(gather(tmp_path))
-    assert '<h1 class="FAIL">The run had no hosts.' in html(gather(fill(tmp_path)))
+    assert '<h1 class="PASS">1 of 1 hosts proven.</h1>' in render_page(gather_results(tmp_path))
+    assert '<h1 class="FAIL">The run had no hosts.' in render_page(gather_results(fill(tmp_path)))
 
 
 def test_the_matrix_has_a_letter_for_each_job_and_leads_to_the_host_s_page(tmp_path):
@@ -103,7 +103,7 @@ def test_the_matrix_has_a_letter_for_each_job_and_leads_to_the_host_s_page(tmp_p
     fill(tmp_path, "gpu-1", "gpu 2/..", "gpu-3")
     add_host(tmp_path, "gpu-1", plan=plan, left=LEFT, state="unreachable")
     add_host(tmp_path, "gpu-3", verdict=FAIL)
-    text = html(gather(tmp_path))
+    text = render_page(gather_results(tmp_path))
     rows = re.findall(r'<tr data-kinds="(.*?)">(.*?)</tr>', text, re.DOTALL)
     assert [kinds for kinds, _ in rows] == ["PASS LOST", "SKIPPED", "FAIL"]
     links = [re.findall(r'href="([^"]*)" title="(\w+)">(\w)<', row) for _, row in rows]
@@ -112,7 +112,7 @@ def test_the_matrix_has_a_letter_for_each_job_and_leads_to_the_host_s_page(tmp_p
         ("gpu-1/report.html#llm_sft", "LOST", "L"),
     ]
     assert links[1] == [("gpu%202%2F../report.html", "SKIPPED", "S")]
-    assert 'id="llm_sft"' in host_html(gather(tmp_path), gather(tmp_path).hosts[0])
+    assert 'id="llm_sft"' in render_host_page(gather_results(tmp_path), gather_results(tmp_path).hosts[0])
 
 
 def test_a_site_of_a_federation_without_a_row_of_its_own_leads_to_its_page(tmp_path):
@@ -122,7 +122,7 @@ def test_a_site_of_a_federation_without_a_row_of_its_own_leads_to_its_page(tmp_p
         tmp_path, "gpu-1", plan=msgspec.structs.replace(PLAN, jobs=(), federated=("pt_ddp",)), verdict=None
     )
     add_host(tmp_path, "federations", host=None)
-    text = html(gather(tmp_path))
+    text = render_page(gather_results(tmp_path))
     assert '<th scope="row"><a href="gpu-1/report.html">gpu-1</a></th>' in text
     assert '<h1 class="PASS">1 of 1 jobs of the federation proven.</h1>' in text
 
@@ -141,15 +141,17 @@ def test_a_cause_has_its_hosts_and_the_lines_around_the_evidence(tmp_path):
     for host in ("gpu-1", "gpu-2"):
         add_host(tmp_path, host, verdict=msgspec.structs.replace(FAIL, findings=(found,), layer="host"))
         (tmp_path / host / "pt_ddp/job.log").write_text("one\n<b>two</b>\nthree\n")
-    text = html(gather(tmp_path))
+    text = render_page(gather_results(tmp_path))
     assert text.count("Train longer.") == 1
     assert '<a href="gpu-1/pt_ddp/job.log"><code>gpu-1/pt_ddp/job.log:2</code></a>' in text
     assert "     1  one\n<mark>     2  &lt;b&gt;two&lt;/b&gt;</mark>\n     3  three\n</pre>" in text
     for host in ("gpu-1", "gpu-2"):
         assert f'<a href="{host}/report.html">{host}</a>' in text
-    assert '<a href="../gpu-2/pt_ddp/job.log">' in host_html(gather(tmp_path), gather(tmp_path).hosts[1])
+    assert '<a href="../gpu-2/pt_ddp/job.log">' in render_host_page(
+        gather_results(tmp_path), gather_results(tmp_path).hosts[1]
+    )
     (tmp_path / "gpu-1/pt_ddp/job.log").unlink()
-    assert "<p><b>Seen:</b> <code>gpu-1/pt_ddp/job.log:2</code></p>" in html(gather(tmp_path))
+    assert "<p><b>Seen:</b> <code>gpu-1/pt_ddp/job.log:2</code></p>" in render_page(gather_results(tmp_path))
 
 
 def test_each_of_forty_hosts_has_its_page_and_no_link_leads_nowhere(tmp_path):
@@ -172,15 +174,15 @@ def test_it_needs_no_other_file_no_script_and_no_network(tmp_path, of):
 
 def test_only_our_script_runs_and_without_it_the_filter_is_not_shown(tmp_path):
     three_hosts(tmp_path)
-    text = html(gather(tmp_path))
+    text = render_page(gather_results(tmp_path))
     (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     (policy,) = re.findall(r'Content-Security-Policy" content="(.*?)"', text)
     assert "default-src 'none'" in policy
     assert f"script-src 'sha256-{digest}'" in policy
     assert '<form role="search" hidden>' in text
-    results = gather(tmp_path)
-    assert "<script" not in host_html(results, results.hosts[0])
+    results = gather_results(tmp_path)
+    assert "<script" not in render_host_page(results, results.hosts[0])
     assert not re.search(r"url\(|@import|https?://", text)
     assert "prefers-color-scheme: dark" in text
 
@@ -204,7 +206,7 @@ def test_a_host_that_left_and_a_gpu_without_figures_are_shown(tmp_path):
 
 
 def test_plots_have_a_line_for_each_site_and_the_final_model():
-    loss, accuracy = plots(PASS)
+    loss, accuracy = make_plots(PASS)
     assert [(series.name, len(series.points)) for series in loss.series] == [("site-1", 3), ("site-2", 3)]
     assert [label for _, label in loss.x_ticks] == ["1", "2", "3"]
     lines = [(series.name, len(series.points)) for series in accuracy.series]
@@ -223,9 +225,9 @@ def test_plots_are_drawn_with_their_labels_and_legend(tmp_path):
 
 
 def test_a_run_without_rounds_has_no_plots():
-    assert plots(msgspec.structs.replace(PASS, rounds=())) == []
+    assert make_plots(msgspec.structs.replace(PASS, rounds=())) == []
     lost = tuple(msgspec.structs.replace(job_round, loss=None, metrics={}) for job_round in PASS.rounds)
-    assert plots(msgspec.structs.replace(PASS, rounds=lost)) == []
+    assert make_plots(msgspec.structs.replace(PASS, rounds=lost)) == []
 
 
 def test_the_time_in_a_queue_is_shown_beside_the_runs(tmp_path):

@@ -8,12 +8,12 @@ import pytest
 from junitparser import JUnitXml
 from report_folders import FAIL, PASS, add_host, fill, three_hosts
 
-from rekindle.report.junit import junit
-from rekindle.results.gather import gather
+from rekindle.report.junit import render_junit
+from rekindle.results.contents import gather_results
 
 
 def test_a_suite_for_each_host_and_a_case_for_each_job(tmp_path):
-    report = ET.fromstring(junit(gather(three_hosts(tmp_path))))
+    report = ET.fromstring(render_junit(gather_results(three_hosts(tmp_path))))
     assert [suite.get("name") for suite in report] == ["gpu-1", "gpu-2", "gpu-3"]
     assert [case.get("name") for case in report.iter("testcase")] == ["pt_ddp", "pt_ddp", "host"]
     assert (report.get("tests"), report.get("failures"), report.get("errors")) == ("3", "1", "1")
@@ -21,7 +21,7 @@ def test_a_suite_for_each_host_and_a_case_for_each_job(tmp_path):
 
 
 def test_a_run_without_hosts_is_an_error(tmp_path):
-    report = JUnitXml.fromstring(junit(gather(fill(tmp_path))))
+    report = JUnitXml.fromstring(render_junit(gather_results(fill(tmp_path))))
     assert (report.tests, report.errors) == (1, 1)
 
 
@@ -38,6 +38,6 @@ def test_only_pass_is_green(tmp_path, kinds, tag):
     for kind in kinds:
         failed = msgspec.structs.replace(FAIL, verdict=kind, required=tag != "skipped")
         add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=PASS if kind == "PASS" else failed)
-        (case,) = ET.fromstring(junit(gather(tmp_path))).iter("testcase")
+        (case,) = ET.fromstring(render_junit(gather_results(tmp_path))).iter("testcase")
         tags = [(child.tag, child.get("type"), child.get("message"), child.text) for child in case]
         assert tags == ([(tag, kind, f"{kind}: {FAIL.cause}", FAIL.remedy)] if tag else [])

@@ -13,10 +13,10 @@ from plays import REPOSITORY
 from prometheus_client.parser import text_string_to_metric_families
 from report_folders import LEFT, PASS, add_host, fill, three_hosts
 
-from rekindle.records import LeaseRecord, write
-from rekindle.report.metrics import metrics
+from rekindle.records import LeaseRecord, write_record
+from rekindle.report.metrics import render_metrics
 from rekindle.report.reports import write_reports
-from rekindle.results.gather import gather
+from rekindle.results.contents import gather_results
 
 CONTRIB = REPOSITORY / "contrib"
 needs_promtool = pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not here")
@@ -26,15 +26,15 @@ needs_promtool = pytest.mark.skipif(not shutil.which("promtool"), reason="promto
 def folder(tmp_path):
     """Return a run of three hosts, of which one has been accepted and has a lease."""
     folder = three_hosts(tmp_path / "r")
-    write(folder / "gpu-1/acceptance.json", accepted("gpu-1"))
+    write_record(folder / "gpu-1/acceptance.json", accepted("gpu-1"))
     ends = LeaseRecord(host="gpu-1", started="2026-11-21T02:00:00Z", ends="2026-11-21T18:00:00Z")
-    write(folder / "gpu-1/lease.json", ends)
+    write_record(folder / "gpu-1/lease.json", ends)
     return folder
 
 
 def samples(folder):
     """Return the value of each metric by its name and labels, which are in the order of their names."""
-    text = metrics(gather(folder)).decode()
+    text = render_metrics(gather_results(folder)).decode()
     found = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
     values = {
         (sample.name.removeprefix("rekindle_"), *sample.labels.values()): sample.value for sample in found
@@ -73,14 +73,14 @@ def test_it_has_verdicts_times_rounds_figures_leases_and_the_run(folder):
 
 def test_it_is_a_report_like_the_others(folder):
     results = write_reports(folder)
-    assert (folder / "metrics.prom").read_bytes() == metrics(results)
+    assert (folder / "metrics.prom").read_bytes() == render_metrics(results)
 
 
 def test_texts_that_a_host_sent_break_no_line(tmp_path):
     name = 'a"} 1\nrekindle_verdict{b="\\\x1b[2J'
     add_host(fill(tmp_path, "gpu-1", "gpu-1"), "gpu-1", verdict=replace(PASS, job=name, started="then"))
-    results = gather(tmp_path)
-    text = metrics(results)
+    results = gather_results(tmp_path)
+    text = render_metrics(results)
     assert text.count(b"\nrekindle_verdict{") == len({(row.host, row.job) for row in results.rows})
     assert b"\x1b" not in text
     assert samples(tmp_path)
@@ -93,7 +93,7 @@ def test_a_run_without_anything_has_metrics_too(tmp_path):
 
 @needs_promtool
 def test_promtool_finds_nothing_in_it_and_finds_what_is_wrong(folder):
-    text = metrics(gather(folder))
+    text = render_metrics(gather_results(folder))
     done = promtool("check", "metrics", text=text)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert promtool("check", "metrics", text=text.replace(b"# HELP", b"# HLEP")).returncode
@@ -108,7 +108,7 @@ def test_promtool_reads_the_rules():
 @pytest.mark.parametrize("name", ["alerts.yml", "dashboard.json"])
 def test_the_examples_ask_for_what_there_is(folder, name):
     text = (CONTRIB / name).read_text()
-    there = set(re.findall(r"^# TYPE (\S+)", metrics(gather(folder)).decode(), re.MULTILINE))
+    there = set(re.findall(r"^# TYPE (\S+)", render_metrics(gather_results(folder)).decode(), re.MULTILINE))
     asked = set(re.findall(r"\brekindle_(?!max_age)\w+", text))
     assert len(asked) > 3
     assert asked <= there

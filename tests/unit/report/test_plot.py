@@ -3,7 +3,7 @@
 
 import pytest
 
-from rekindle.report.plot import BOTTOM, LEFT, RIGHT, TOP, plot
+from rekindle.report.plot import BOTTOM, LEFT, RIGHT, TOP, make_plot
 
 
 @pytest.mark.parametrize(
@@ -11,7 +11,7 @@ from rekindle.report.plot import BOTTOM, LEFT, RIGHT, TOP, plot
     [[0], [0, 0], [0.966], [1, 0.5, 0.1], [-3, 7], [-5, -2], [1e-9, 2e-9], [5e-324], [1e99, -1e99]],
 )
 def test_points_and_ticks_lie_in_the_box(values):
-    drawn = plot("t", "x", "y", {"a": list(enumerate(values))})
+    drawn = make_plot("t", "x", "y", {"a": list(enumerate(values))})
     assert drawn
     points = drawn.series[0].points
     assert all(LEFT <= x <= RIGHT and TOP <= y <= BOTTOM for x, y in points)
@@ -21,7 +21,7 @@ def test_points_and_ticks_lie_in_the_box(values):
 
 
 def test_more_is_higher_and_later_is_further_right_from_zero_on():
-    drawn = plot("t", "x", "y", {"a": [(1, 0.96), (0, 0.9)]})
+    drawn = make_plot("t", "x", "y", {"a": [(1, 0.96), (0, 0.9)]})
     (x0, y0), (x1, y1) = drawn.series[0].points
     assert x0 < x1
     assert y0 > y1
@@ -29,11 +29,11 @@ def test_more_is_higher_and_later_is_further_right_from_zero_on():
 
 
 def test_ticks_are_round_and_few():
-    drawn = plot("t", "x", "y", {"a": [(n, n / 100) for n in range(100)]})
+    drawn = make_plot("t", "x", "y", {"a": [(n, n / 100) for n in range(100)]})
     assert [label for _, label in drawn.y_ticks] == ["0", "0.2", "0.4", "0.6", "0.8", "1"]
     assert 2 <= len(drawn.x_ticks) <= 8
 
 
 @pytest.mark.parametrize("series", [{}, {"a": []}, {"a": [(0, 1e308), (1, -1e308)]}])
 def test_what_cannot_be_drawn_is_none(series):
-    assert plot("t", "x", "y", series) is None
+    assert make_plot("t", "x", "y", series) is None

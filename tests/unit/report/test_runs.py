@@ -6,12 +6,12 @@ import re
 from msgspec.structs import replace
 from report_folders import FAIL, NOTHING, NOW, PASS, add_host, fill
 
-from rekindle.report.runs import runs_data, runs_text
-from rekindle.results.gather import gather
+from rekindle.report.runs import format_runs, make_runs_data
+from rekindle.results.contents import gather_results
 
 
 def listed(*folders, unread=()):
-    return runs_data(map(gather, folders), list(unread))
+    return make_runs_data(map(gather_results, folders), list(unread))
 
 
 def test_the_newest_comes_first_with_its_answer_and_time(tmp_path):
@@ -27,7 +27,7 @@ def test_the_newest_comes_first_with_its_answer_and_time(tmp_path):
         ("second", "not proven", 700.0),
         ("first", "not proven", None),
     ]
-    lines = runs_text(found, 120, colour=False).splitlines()
+    lines = format_runs(found, 120, colour=False).splitlines()
     assert re.fullmatch(
         r"second +2026-11-2\d \d\d:00 +gpu-1 and 3 more +11 min 40 s +3 of 4 hosts proven; 1 FAIL.",
         lines[2],
@@ -38,7 +38,7 @@ def test_the_newest_comes_first_with_its_answer_and_time(tmp_path):
 def test_what_could_not_be_read_is_told_and_a_verdict_that_is_none_is_a_line(tmp_path):
     broken = replace(PASS, duration_s=1e99)
     add_host(fill(tmp_path / "r\x1b[2J", "gpu-1"), "gpu-1", verdict=broken)
-    text = runs_text(listed(tmp_path / "r\x1b[2J", unread=["x/run.json is broken."]), 80, colour=False)
+    text = format_runs(listed(tmp_path / "r\x1b[2J", unread=["x/run.json is broken."]), 80, colour=False)
     assert "\x1b" not in text
     assert "1 UNPROVEN" in text
     assert text.endswith("x/run.json is broken.")

@@ -7,14 +7,14 @@ from fleets import accepted, edited, kind, times
 from msgspec.structs import replace
 from report_folders import fill_accepted
 
-from rekindle.report.reports import summary, write_reports
-from rekindle.report.strip import BOTTOM, LEFT, RIGHT, TOP, drawn
-from rekindle.results.accepted import accepted as judged
-from rekindle.results.gather import gather
+from rekindle.report.reports import format_summary, write_reports
+from rekindle.report.strip import BOTTOM, LEFT, RIGHT, TOP, draw_strip
+from rekindle.results.acceptance import compare_accepted as judged
+from rekindle.results.contents import gather_results
 
 
 def results(folder, *records):
-    return gather(fill_accepted(folder, *records))
+    return gather_results(fill_accepted(folder, *records))
 
 
 def fleet():
@@ -24,7 +24,7 @@ def fleet():
 
 def test_every_gpu_is_a_point_within_the_strip(tmp_path):
     _, strips = judged([results(tmp_path, *fleet())], [])
-    drawings = {strip.title: strip for strip in map(drawn, strips)}
+    drawings = {strip.title: strip for strip in map(draw_strip, strips)}
     strip = drawings["bf16_matmul"]
     assert len(strip.dots) == 8
     (bad,) = [dot for dot in strip.dots if dot.bad]
@@ -39,7 +39,7 @@ def test_every_gpu_is_a_point_within_the_strip(tmp_path):
 def test_of_a_large_fleet_the_bad_ones_alone_have_a_message(tmp_path):
     slow = edited(accepted("gpu-0", kind(8)), "bf16_matmul", times(0.9), 3)
     _, strips = judged([results(tmp_path, slow, *(accepted(f"gpu-{n}", kind(8)) for n in range(1, 20)))], [])
-    drawings = {strip.title: strip for strip in map(drawn, strips)}
+    drawings = {strip.title: strip for strip in map(draw_strip, strips)}
     assert [dot.message[:12] for dot in drawings["bf16_matmul"].dots] == ["gpu-0: GPU 3"]
     assert 10 < drawings["bf16_matmul"].crowd.count("h0") <= 159
 
@@ -51,14 +51,14 @@ def test_the_page_and_the_terminal_have_it(tmp_path):
     assert '<h2 id="acceptance">Acceptance</h2>' in page
     assert page.count('<figure class="strip">') == page.count(' of every GPU">') > 5
     assert len(re.findall(r'<circle class="bad"', page)) == 1
-    assert "The worst GPUs:\n  gpu-2: GPU 3 (GPU-gpu-2-3): bf16_matmul is" in summary(here, tmp_path)
+    assert "The worst GPUs:\n  gpu-2: GPU 3 (GPU-gpu-2-3): bf16_matmul is" in format_summary(here, tmp_path)
 
 
 def test_hosts_without_acceptance_have_no_strips(tmp_path):
     here = results(tmp_path)
     write_reports(tmp_path)
     assert "Acceptance" not in (tmp_path / "report.html").read_text()
-    assert "worst" not in summary(here, None)
+    assert "worst" not in format_summary(here, None)
 
 
 def test_hostile_names_are_data(tmp_path):

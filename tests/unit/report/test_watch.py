@@ -8,12 +8,12 @@ import pytest
 from msgspec.structs import replace
 from report_folders import FAIL, PASS, add_host, fill
 
-from rekindle.report.watch import change_text, watch_text
-from rekindle.results.gather import gather
-from rekindle.results.watched import Snapshot, Watched
+from rekindle.report.watch import format_change, format_watch
+from rekindle.results.contents import gather_results
+from rekindle.results.progress import HostProgress, RunProgress
 
 NOW = datetime(2026, 11, 21, 8, 30, tzinfo=timezone.utc)
-HOST = Watched(
+HOST = HostProgress(
     host="gpu-1",
     stage="validate",
     job="pt_ddp",
@@ -30,12 +30,14 @@ def run(tmp_path):
     folder = fill(tmp_path, "gpu-1", "gpu-2")
     add_host(folder, "gpu-1", verdict=FAIL)
     add_host(folder, "gpu-2", verdict=PASS)
-    return Snapshot(NOW, gather(folder), [replace(HOST, host=f"gpu-{number}") for number in range(1, 41)])
+    return RunProgress(
+        NOW, gather_results(folder), [replace(HOST, host=f"gpu-{number}") for number in range(1, 41)]
+    )
 
 
 @pytest.mark.parametrize("height", [24, 50, 5])
 def test_it_is_no_higher_than_the_terminal_and_keeps_failures(run, height):
-    lines = watch_text(run, 100, height, False).splitlines()
+    lines = format_watch(run, 100, height, False).splitlines()
     assert len(lines) <= max(height, 7)
     assert lines[0] == "1 of 2 hosts proven; 1 FAIL. The first lease ends in 1 h 30 min."
     if height > 5:
@@ -45,7 +47,7 @@ def test_it_is_no_higher_than_the_terminal_and_keeps_failures(run, height):
 
 
 def test_a_host_has_its_stage_job_round_loss_and_the_time_that_is_left(run):
-    row = next(line for line in watch_text(run, 100, 24, False).splitlines() if line.startswith("gpu-1 "))
+    row = next(line for line in format_watch(run, 100, 24, False).splitlines() if line.startswith("gpu-1 "))
     assert re.split(r"  +", row) == [
         *("gpu-1", "validate", "pt_ddp", "1 RUNNING, 2 PASS", "1 h 30 min"),
         "round 2/3, loss 0.0585, about 6 s left",
@@ -53,7 +55,7 @@ def test_a_host_has_its_stage_job_round_loss_and_the_time_that_is_left(run):
 
 
 def test_a_change_is_a_line():
-    line = change_text(HOST, NOW)
+    line = format_change(HOST, NOW)
     assert re.fullmatch(r"\d\d:30:00 gpu-1 validate pt_ddp: round 2/3, loss 0\.0585, about 6 s left", line)
-    ended = Watched("gpu-1", None, None, "a\x1b[2J\nb", "FAIL", {"FAIL": 1}, None)
-    assert change_text(ended, NOW)[9:] == "gpu-1 FAIL: a b"
+    ended = HostProgress("gpu-1", None, None, "a\x1b[2J\nb", "FAIL", {"FAIL": 1}, None)
+    assert format_change(ended, NOW)[9:] == "gpu-1 FAIL: a b"

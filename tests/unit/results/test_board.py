@@ -6,9 +6,9 @@ from msgspec.structs import replace
 from report_folders import FAIL, PASS, PLAN, add_host, fill
 
 from rekindle.doctor.known_issues import KnownIssue
-from rekindle.records import Outcome, PlacedRecord, RunSpec, read, write
-from rekindle.results.board import board
-from rekindle.results.gather import gather
+from rekindle.records import Outcome, PlacedRecord, RunSpec, read_record, write_record
+from rekindle.results.board import make_board_of_runs
+from rekindle.results.contents import gather_results
 
 KNOWN = KnownIssue(
     name="upstream_bug",
@@ -35,9 +35,9 @@ def of_runs(tmp_path):
             verdict, changes = run if isinstance(run, tuple) else (run, {})
             folder = fill(tmp_path / f"run-{day}", "gpu-1", started=f"2026-11-{day:02}T02:00:00Z")
             add_host(folder, "gpu-1", verdict=verdict, **changes)
-            results.append(gather(folder))
+            results.append(gather_results(folder))
         named = {issue.name: issue for issue in issues}
-        return board(reversed(results), {"pt_ddp": "torch"}, named, now, list(unread))
+        return make_board_of_runs(reversed(results), {"pt_ddp": "torch"}, named, now, list(unread))
 
     return make
 
@@ -68,8 +68,8 @@ def test_the_playbook_that_came_last_to_a_host_dates_its_run(tmp_path):
     results = []
     for name, began, verdict in (("a", "2026-11-09T00:00:00Z", FAILED), ("b", "2026-11-08T00:00:00Z", PASS)):
         add_host(fill(tmp_path / name, "gpu-1", began={"gpu-1": began}), "gpu-1", verdict=verdict)
-        results.append(gather(tmp_path / name))
-    (line,) = board(results, {}, {}, NOW, []).lines
+        results.append(gather_results(tmp_path / name))
+    (line,) = make_board_of_runs(results, {}, {}, NOW, []).lines
     assert (line.run, line.began, line.verdict) == ("a", "2026-11-09T00:00:00Z", "FAIL")
 
 
@@ -151,7 +151,7 @@ def test_it_is_good_if_every_newest_verdict_is(of_runs, run, state):
 
 def test_what_is_not_required_spoils_nothing(of_runs, tmp_path):
     plan = replace(PLAN, jobs=("pt_ddp", "extra"))
-    write(tmp_path / "run-1/gpu-1/extra/verdict.json", replace(FAILED, job="extra", required=False))
+    write_record(tmp_path / "run-1/gpu-1/extra/verdict.json", replace(FAILED, job="extra", required=False))
     found = of_runs((PASS, {"plan": plan}))
     assert [(line.job, line.verdict) for line in found.lines] == [("extra", "FAIL"), ("pt_ddp", "PASS")]
     assert found.state == "ok"
@@ -164,8 +164,8 @@ def test_what_cannot_be_read_makes_the_answer_unknown(of_runs, tmp_path):
     add_host(folder, "gpu-1")
     path = folder / "gpu-1/pt_ddp/verdict.json"
     path.write_bytes(path.read_bytes().replace(b"verdict/1", b"verdict/9"))
-    assert board([gather(folder)], {}, {}, NOW, []).state == "unknown"
-    assert board([], {}, {}, NOW, []).state == "failed"
+    assert make_board_of_runs([gather_results(folder)], {}, {}, NOW, []).state == "unknown"
+    assert make_board_of_runs([], {}, {}, NOW, []).state == "failed"
 
 
 @pytest.mark.parametrize(("now", "good"), [("2027-05-31T23:00:00Z", True), ("2027-06-01T00:00:00Z", False)])
@@ -196,7 +196,7 @@ def test_a_host_itself_has_a_line_if_its_newest_run_has_one(of_runs):
 
 def test_hosts_that_are_ready_have_no_line(of_runs, tmp_path):
     add_host(fill(tmp_path / "r", "gpu-1", asked={"gpu-1": "preflight"}), "gpu-1", plan=None, verdict=None)
-    assert board([gather(tmp_path / "r")], {}, {}, NOW, []).lines == []
+    assert make_board_of_runs([gather_results(tmp_path / "r")], {}, {}, NOW, []).lines == []
 
 
 FIRST, SECOND, THIRD = (f"2026-11-{day:02}T02:00:00Z" for day in (1, 2, 3))
@@ -205,20 +205,20 @@ FIRST, SECOND, THIRD = (f"2026-11-{day:02}T02:00:00Z" for day in (1, 2, 3))
 @pytest.fixture
 def used(tmp_path, recordings):
     """Return what notes a verdict in a results folder, where the job was sent at a time, and its playbook."""
-    spec = read(next(recordings.glob("runs/*/spec.json")), RunSpec)
+    spec = read_record(next(recordings.glob("runs/*/spec.json")), RunSpec)
 
     def make(name, verdict, at, **playbook):
         folder = fill(tmp_path / name, "gpu-1", **{"started": FIRST, "began": {"gpu-1": at}, **playbook})
         add_host(folder, "gpu-1", plan=replace(PLAN, jobs=(verdict.job,)), verdict=verdict)
         placed = PlacedRecord(run="/r", payload="/p", spec=spec, at=at)
-        write(folder / "gpu-1" / f"{verdict.job}.placed.json", placed)
+        write_record(folder / "gpu-1" / f"{verdict.job}.placed.json", placed)
         return folder
 
     return make
 
 
 def _verdicts(*folders):
-    found = board([gather(folder) for folder in folders], {}, {}, NOW, [])
+    found = make_board_of_runs([gather_results(folder) for folder in folders], {}, {}, NOW, [])
     return {line.job: (line.verdict, line.began, line.changed) for line in found.lines}
 
 
@@ -239,12 +239,12 @@ def test_a_check_is_no_run(used, tmp_path):
     only = used("only", PASS, SECOND, began={}, checked={"gpu-1": SECOND}, asked={"gpu-1": "plan"})
     (only / "gpu-1/pt_ddp/verdict.json").unlink()
     refusal = Outcome(host="gpu-1", stage="validate", state="failed", message="llm_sft is too late. Fix: x.")
-    write(only / "gpu-1/refusal.json", refusal)
+    write_record(only / "gpu-1/refusal.json", refusal)
     assert _verdicts(run, only) == {"pt_ddp": ("PASS", FIRST, [])}
     checked = {"began": {"gpu-1": FIRST}, "checked": {"gpu-1": THIRD}, "asked": {"gpu-1": "plan"}}
     fill(run, "gpu-1", started=FIRST, **checked)
-    write(run / "gpu-1/plan.json", replace(PLAN, jobs=("llm_sft",)))
-    write(run / "gpu-1/refusal.json", refusal)
+    write_record(run / "gpu-1/plan.json", replace(PLAN, jobs=("llm_sft",)))
+    write_record(run / "gpu-1/refusal.json", refusal)
     assert _verdicts(run, only) == {"pt_ddp": ("PASS", FIRST, [])}
 
 
@@ -253,5 +253,5 @@ def test_a_playbook_that_asks_for_no_job_has_no_line(used, tmp_path):
     planned = used("planned", PASS, SECOND, asked={"gpu-1": "plan"})
     (planned / "gpu-1/pt_ddp/verdict.json").unlink()
     left = Outcome(host="gpu-1", stage="plan", state="failed", message="No. Fix: x.")
-    write(planned / "gpu-1/outcome.json", left)
+    write_record(planned / "gpu-1/outcome.json", left)
     assert _verdicts(run, planned) == {"pt_ddp": ("PASS", FIRST, [])}

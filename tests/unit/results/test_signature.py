@@ -10,8 +10,8 @@ import pytest
 from rekindle.results import signature
 
 CONTENT = b"digests\n"
-PRIVATE = signature.make_key()
-SIGNED = signature.sign(CONTENT, PRIVATE)
+PRIVATE = signature.generate_key()
+SIGNED = signature.sign_content(CONTENT, PRIVATE)
 BLOB = base64.b64decode(b"".join(SIGNED.splitlines()[1:-1]))
 OPENSSH = pytest.mark.skipif(not shutil.which("ssh-keygen"), reason="there is no ssh-keygen")
 
@@ -36,7 +36,7 @@ def key(tmp_path):
 
 
 def test_a_signature_is_by_its_key_and_of_its_content_alone():
-    assert signature.find_signer(CONTENT, SIGNED) == signature.public_line(PRIVATE)
+    assert signature.find_signer(CONTENT, SIGNED) == signature.format_public_key(PRIVATE)
     with pytest.raises(signature.SignatureError):
         signature.find_signer(b"other digests\n", SIGNED)
 
@@ -44,7 +44,7 @@ def test_a_signature_is_by_its_key_and_of_its_content_alone():
 @OPENSSH
 @pytest.mark.parametrize(("content", "status"), [(CONTENT, 0), (b"other digests\n", 255)])
 def test_openssh_checks_it(tmp_path, content, status):
-    (tmp_path / "signers").write_text(f"controller {signature.public_line(PRIVATE)}\n")
+    (tmp_path / "signers").write_text(f"controller {signature.format_public_key(PRIVATE)}\n")
     (tmp_path / "sig").write_bytes(SIGNED)
     options = ("-f", tmp_path / "signers", "-I", "controller", "-n", "rekindle", "-s", tmp_path / "sig")
     assert ssh_keygen("-Y", "verify", *options, content=content).returncode == status
@@ -63,11 +63,11 @@ def test_openssh_makes_the_same_with_that_key_and_for_nothing_else(key, namespac
 @OPENSSH
 def test_a_fingerprint_is_openssh_s(key):
     line = ssh_keygen("-l", "-f", key).stdout.decode()
-    assert line.split()[1] == signature.fingerprint(signature.public_line(PRIVATE))
+    assert line.split()[1] == signature.format_fingerprint(signature.format_public_key(PRIVATE))
 
 
 def test_a_public_key_file_may_have_a_comment_and_no_other_kind_of_key():
-    line = signature.public_line(PRIVATE)
+    line = signature.format_public_key(PRIVATE)
     assert signature.parse_public_key(f"{line} someone@here\n".encode()) == line
     for text in (b"", PRIVATE, b"ssh-ed25519 AAAA", b"\xff", line.replace("ed25519", "rsa").encode()):
         assert signature.parse_public_key(text) is None

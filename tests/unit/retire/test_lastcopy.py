@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from recorded_edits import under
 
 from rekindle import capsule, locks
-from rekindle.records import EnvRecord, RecordError, RetiredRecord, RunSpec, read
+from rekindle.records import EnvRecord, RecordError, RetiredRecord, RunSpec, read_record
 from rekindle.results import state
 from rekindle.retire import lastcopy
 
@@ -21,7 +21,7 @@ RUNS = Path(__file__).parents[2] / "recordings" / "runs"
 
 @pytest.fixture(autouse=True)
 def sent():
-    state.keep_lock(LOCK)
+    state.keep_sent_lock(LOCK)
 
 
 def built(framework, lock, text, when, lock_text=None):
@@ -71,34 +71,34 @@ LOCKS = ["../../x.txt", "/etc/passwd", "..", ""]
 )
 def test_no_answer_names_a_place_outside_or_a_command(answer):
     with pytest.raises(RecordError, match=r"packed something else than it was asked for: .* Fix: "):
-        lastcopy.packed(answer)
+        lastcopy.check_answer(answer)
 
 
 @pytest.mark.parametrize("damage", ["other", "missing", "more"])
 def test_a_copy_that_is_not_the_hosts_is_refused(tmp_path, damage):
-    (part,) = lastcopy.packed(answer()).parts
-    lastcopy.check(part, bring(tmp_path))
+    (part,) = lastcopy.check_answer(answer()).parts
+    lastcopy.check_copy(part, bring(tmp_path))
     run = bring(tmp_path, "{ }" if damage == "other" else "{}")
     if damage == "missing":
         (run / "verdict.json").unlink()
     if damage == "more":
         (run / "x").write_text("")
     with pytest.raises(RecordError, match=r"is not the host's, and nothing was removed there\. Fix: "):
-        lastcopy.check(part, run)
+        lastcopy.check_copy(part, run)
 
 
 def test_the_copy_is_a_capsule_also_of_sent_locks_that_are_not_ours(tmp_path):
-    lastcopy.keep(lastcopy.packed(answer()), "gpu-1", tmp_path)
+    lastcopy.keep_copy(lastcopy.check_answer(answer()), "gpu-1", tmp_path)
     kept = tmp_path / "retired"
-    (environment,) = read(kept / "env.json", EnvRecord).environments
-    assert capsule.pins(kept) == {"torch": "9.9.9"}
-    assert capsule.lock_text(environment.lock, environment.lock_sha256, kept) == LOCK
+    (environment,) = read_record(kept / "env.json", EnvRecord).environments
+    assert capsule.list_frameworks(kept) == {"torch": "9.9.9"}
+    assert capsule.find_lock(environment.lock, environment.lock_sha256, kept) == LOCK
 
 
 def test_of_an_environment_that_did_not_keep_its_lock_ours_is_taken(tmp_path):
-    own = locks.text("driver.txt")
+    own = locks.read_lock("driver.txt")
     environments = [built("driver", "driver.txt", own, "2026-11-21T02:00:00Z", lock_text="")]
-    lastcopy.keep(lastcopy.packed(answer(environments=environments)), "gpu-1", tmp_path)
+    lastcopy.keep_copy(lastcopy.check_answer(answer(environments=environments)), "gpu-1", tmp_path)
     assert (tmp_path / "retired/locks/driver.txt").read_text() == own
 
 
@@ -108,7 +108,7 @@ def test_a_lock_that_a_host_has_altered_is_refused(tmp_path, evil):
         built("torch", "torch-9.9.9-cpu-py311.txt", LOCK + evil + "# altered\n", "2026-11-21T02:00:00Z")
     ]
     with pytest.raises(RecordError, match=r"The lock torch-9\.9\.9-cpu-py311\.txt .* never sent .* Fix: "):
-        lastcopy.keep(lastcopy.packed(answer(environments=environments)), "gpu-1", tmp_path)
+        lastcopy.keep_copy(lastcopy.check_answer(answer(environments=environments)), "gpu-1", tmp_path)
     assert not list(tmp_path.rglob("*.txt"))
     assert not (tmp_path / "retired.json").exists()
 
@@ -121,7 +121,7 @@ def test_a_hosts_text_of_a_lock_is_nowhere_taken(tmp_path):
         "2026-11-21T02:00:00Z",
         lock_text="-i https://198.51.100.7",
     )
-    lastcopy.keep(lastcopy.packed(answer(environments=[evil])), "gpu-1", tmp_path)
+    lastcopy.keep_copy(lastcopy.check_answer(answer(environments=[evil])), "gpu-1", tmp_path)
     assert (tmp_path / "retired/locks/torch-9.9.9-cpu-py311.txt").read_text() == LOCK
 
 
@@ -129,40 +129,40 @@ def test_a_hosts_text_of_a_lock_is_nowhere_taken(tmp_path):
     ("alter", "judged"), [(None, "PASS"), ("ended.json", "UNPROVEN"), ("spec.json", "UNPROVEN")]
 )
 def test_a_last_copy_is_judged_here_by_what_was_sent(tmp_path, alter, judged):
-    spec = read(RUNS / "pt_ddp-cpu-2" / "spec.json", RunSpec)
+    spec = read_record(RUNS / "pt_ddp-cpu-2" / "spec.json", RunSpec)
     run = tmp_path / "retired" / "runs" / "pt_ddp-0123456789ab"
     shutil.copytree(RUNS / "pt_ddp-cpu-2", run)
-    spec = state.agree(f"/r/runs/{run.name}", replace(spec, host="gpu-9"), again=False)
+    spec = state.agree_nonce(f"/r/runs/{run.name}", replace(spec, host="gpu-9"), again=False)
     under(run, spec)
     if alter:
         (run / alter).unlink()
-    lastcopy.keep(lastcopy.packed(answer(parts=[])), "gpu-9", tmp_path)
-    assert read(tmp_path / "retired.json", RetiredRecord).runs == {run.name: judged}
+    lastcopy.keep_copy(lastcopy.check_answer(answer(parts=[])), "gpu-9", tmp_path)
+    assert read_record(tmp_path / "retired.json", RetiredRecord).runs == {run.name: judged}
 
 
 def test_a_run_that_was_not_sent_from_here_has_no_verdict(tmp_path):
     shutil.copytree(RUNS / "pt_ddp-cpu-2", tmp_path / "retired" / "runs" / "pt_ddp-ba9876543210")
-    lastcopy.keep(lastcopy.packed(answer(parts=[])), "gpu-9", tmp_path)
-    assert read(tmp_path / "retired.json", RetiredRecord).runs == {"pt_ddp-ba9876543210": ""}
+    lastcopy.keep_copy(lastcopy.check_answer(answer(parts=[])), "gpu-9", tmp_path)
+    assert read_record(tmp_path / "retired.json", RetiredRecord).runs == {"pt_ddp-ba9876543210": ""}
 
 
 def test_of_two_environments_for_a_framework_the_later_one_is_kept(tmp_path):
     times = {"torch-1.txt": "2026-11-21T03:00:00Z", "torch-2.txt": "2026-11-21T02:00:00Z"}
     environments = [built("torch", lock, LOCK, when) for lock, when in times.items()]
-    lastcopy.keep(lastcopy.packed(answer(environments=environments)), "gpu-1", tmp_path)
-    assert read(tmp_path / "retired.json", RetiredRecord).environments == ("torch-1.txt",)
+    lastcopy.keep_copy(lastcopy.check_answer(answer(environments=environments)), "gpu-1", tmp_path)
+    assert read_record(tmp_path / "retired.json", RetiredRecord).environments == ("torch-1.txt",)
 
 
 def test_what_an_interrupted_removal_had_brought_home_still_counts(tmp_path):
     bring(tmp_path)
-    lastcopy.keep(lastcopy.packed(answer()), "gpu-1", tmp_path)
-    first = read(tmp_path / "retired.json", RetiredRecord)
+    lastcopy.keep_copy(lastcopy.check_answer(answer()), "gpu-1", tmp_path)
+    first = read_record(tmp_path / "retired.json", RetiredRecord)
     assert (first.retired, first.runs, first.files) == (None, {"toy-0123456789ab": ""}, 1)
     assert first.left == {"runs/toy-0123456789ab/model.pt": 5}
-    lastcopy.keep(lastcopy.packed(answer(parts=[], environments=[])), "gpu-1", tmp_path)
-    assert read(tmp_path / "retired.json", RetiredRecord) == first
+    lastcopy.keep_copy(lastcopy.check_answer(answer(parts=[], environments=[])), "gpu-1", tmp_path)
+    assert read_record(tmp_path / "retired.json", RetiredRecord) == first
     lastcopy.note_removed("gpu-1", tmp_path)
-    second = read(tmp_path / "retired.json", RetiredRecord)
+    second = read_record(tmp_path / "retired.json", RetiredRecord)
     assert second.retired is not None
     assert second.runs == first.runs
     content = (tmp_path / "retired.json").read_bytes()

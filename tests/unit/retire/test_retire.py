@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from rekindle.host.archive import Packed
-from rekindle.retire import remove as removal
-from rekindle.retire.remove import RetireError, own_root, pack, remove
+from rekindle.host.archive import PackedFiles
+from rekindle.retire import removal as removal
+from rekindle.retire.removal import RetireError, find_own_root, pack_last_copy, remove_root
 
 BUILT = {"environment": {"framework": "torch", "lock": "torch.txt"}, "lock_text": "x==1"}
 
@@ -50,7 +50,7 @@ def root(home):
 
 def refusal(root):
     with pytest.raises(RetireError) as error:
-        own_root(str(root))
+        find_own_root(str(root))
     message = str(error.value)
     assert message.count("Fix: ") == 1
     assert "nothing was touched" in message
@@ -58,7 +58,7 @@ def refusal(root):
 
 
 def test_the_folder_that_site_yml_was_run_with_is_its_own(root):
-    assert own_root(str(root)) == own_root("~/rekindle") == own_root(f"{root}/") == root
+    assert find_own_root(str(root)) == find_own_root("~/rekindle") == find_own_root(f"{root}/") == root
 
 
 @pytest.mark.parametrize(
@@ -122,15 +122,15 @@ def test_a_folder_that_only_has_such_names_in_it_is_refused(root):
 
 
 def test_half_an_installation_is_its_own_and_where_nothing_is_there_is_nothing(home):
-    assert own_root("~/rekindle") is None
+    assert find_own_root("~/rekindle") is None
     (home / "rekindle").mkdir()
-    assert own_root("~/rekindle") is None
+    assert find_own_root("~/rekindle") is None
     (home / "rekindle/tmp/ansible").mkdir(parents=True)
-    assert own_root("~/rekindle") == home / "rekindle"
+    assert find_own_root("~/rekindle") == home / "rekindle"
 
 
 def test_runs_logs_and_whole_environments_are_packed(root):
-    packed = pack(root)
+    packed = pack_last_copy(root)
     assert [part["name"] for part in packed["parts"]] == ["logs", "runs/toy-0123456789ab"]
     run = packed["parts"][1]
     assert sorted(run["files"]) == ["spec.json", "verdict.json"]
@@ -143,30 +143,30 @@ def test_runs_logs_and_whole_environments_are_packed(root):
 def test_what_is_too_large_is_named(root):
     with (root / "runs/toy-0123456789ab/model.pt").open("wb") as model:
         model.truncate((16 << 20) + 1)
-    part = pack(root)["parts"][1]
+    part = pack_last_copy(root)["parts"][1]
     assert part["left"] == {"model.pt": (16 << 20) + 1}
     assert sorted(part["files"]) == ["left.json", "spec.json", "verdict.json"]
 
 
 def test_what_its_owner_may_not_read_is_named_and_nothing_is_left_aside(root, monkeypatch):
-    closed = Packed({}, {"log.txt": "Permission denied"}, ["log.txt"])
-    monkeypatch.setattr(removal, "pack_folder", lambda folder, target: closed)
+    closed = PackedFiles({}, {"log.txt": "Permission denied"}, ["log.txt"])
+    monkeypatch.setattr(removal, "pack_run", lambda folder, target: closed)
     why = r"cannot be packed: Permission denied\. Fix: make it readable for its owner\.$"
     with pytest.raises(RetireError, match=rf"^{root}/logs/log\.txt {why}"):
-        pack(root)
+        pack_last_copy(root)
     assert {path.name for path in (root / "tmp").iterdir()} == {"torchelastic"}
 
 
 def test_on_a_full_disk_the_copy_is_packed_elsewhere(root, monkeypatch):
-    real = removal.pack_folder
+    real = removal.pack_run
 
     def full(folder, target):
         if target.is_relative_to(root):
             raise OSError(errno.ENOSPC, "No space left on device", str(target))
         return real(folder, target)
 
-    monkeypatch.setattr(removal, "pack_folder", full)
-    packed = pack(root)
+    monkeypatch.setattr(removal, "pack_run", full)
+    packed = pack_last_copy(root)
     assert packed["place"].startswith("/dev/shm/rekindle-")
     assert not list((root / "tmp").glob("rekindle-*"))
     shutil.rmtree(packed["place"])
@@ -176,10 +176,10 @@ def test_without_room_anywhere_it_fails_and_leaves_all_as_it_was(root, monkeypat
     def full(folder, target):
         raise OSError(errno.ENOSPC, "No space left on device", str(target))
 
-    monkeypatch.setattr(removal, "pack_folder", full)
+    monkeypatch.setattr(removal, "pack_run", full)
     before = sorted(root.rglob("*"))
     with pytest.raises(RetireError, match=r"have no room for the copy\. Fix: "):
-        pack(root)
+        pack_last_copy(root)
     assert sorted(root.rglob("*")) == before
 
 
@@ -190,7 +190,7 @@ def test_all_of_it_goes_and_nothing_beside_it(root, tmp_path):
     (root / "envs" / "read-only" / "deep").mkdir(parents=True)
     (root / "envs" / "read-only" / "deep").chmod(0)
     (root / "envs" / "read-only").chmod(0o500)
-    remove(root)
+    remove_root(root)
     assert [path.name for path in precious.parent.iterdir()] == ["precious"]
 
 
@@ -199,7 +199,7 @@ def test_the_runs_own_tmpdir_elsewhere_goes_and_others_stay(root, tmp_path):
         (tmp_path / "scratch" / name / "torchelastic").mkdir(parents=True)
         (root / f"runs/{name}").mkdir()
         (root / f"runs/{name}/spec.json").write_text(json.dumps({"tmpdir": str(tmp_path / "scratch" / name)}))
-    remove(root)
+    remove_root(root)
     assert [path.name for path in (tmp_path / "scratch").iterdir()] == ["theirs"]
 
 
@@ -208,14 +208,14 @@ def test_what_a_killed_collector_left_goes(root, home):
         (home / name).mkdir()
         os.utime(home / name, (0, 0))
     (home / "rekindle-fedcba9876543210").mkdir()  # of a task that may still run
-    remove(root)
+    remove_root(root)
     stays = {"rekindle-backups", "rekindle-0123456789abcdefg", "rekindle-fedcba9876543210"}
     assert {path.name for path in home.iterdir()} == stays
 
 
 @pytest.mark.parametrize("at", range(1, 12))
 def test_an_interrupted_removal_never_shows_half_a_run_and_continues(root, monkeypatch, at):
-    whole = set(pack(root)["parts"][1]["files"])
+    whole = set(pack_last_copy(root)["parts"][1]["files"])
     calls = 0
 
     def until_it_is_cut(act):
@@ -232,8 +232,10 @@ def test_an_interrupted_removal_never_shows_half_a_run_and_continues(root, monke
         for name in ("unlink", "rmdir", "rename"):
             cutting.setattr(os, name, until_it_is_cut(getattr(os, name)))
         with pytest.raises(KeyboardInterrupt):
-            remove(root)
-    if found := own_root(str(root)):
-        assert all(set(part["files"]) == whole for part in pack(found)["parts"] if part["name"] != "logs")
-        remove(found)
+            remove_root(root)
+    if found := find_own_root(str(root)):
+        assert all(
+            set(part["files"]) == whole for part in pack_last_copy(found)["parts"] if part["name"] != "logs"
+        )
+        remove_root(found)
     assert not root.exists()

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from rekindle.settings.command import command_of, hide_secrets
+from rekindle.settings.command import format_command, hide_secrets
 
 
 def typed(*arguments, extra=(), environ=None):
-    return command_of(arguments, environ or {}, extra, Path.cwd() / "results/x")
+    return format_command(arguments, environ or {}, extra, Path.cwd() / "results/x")
 
 
 def test_it_is_what_the_user_typed():

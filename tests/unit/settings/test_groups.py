@@ -3,13 +3,13 @@
 
 import pytest
 
-from rekindle.settings import of_federation
+from rekindle.settings import find_group_mistakes
 
 ONE = {"flare_server": ["cpu-1"], "flare_sites": ["gpu-1", "gpu-2"]}
 
 
 def test_a_server_and_sites_are_a_federation():
-    assert list(of_federation(ONE)) == []
+    assert list(find_group_mistakes(ONE)) == []
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,6 @@ def test_a_server_and_sites_are_a_federation():
     ],
 )
 def test_a_mistake_is_one_sentence(change, message):
-    (sentence,) = of_federation(ONE | change)
+    (sentence,) = find_group_mistakes(ONE | change)
     assert sentence.startswith(message)
     assert " Fix: " in sentence

@@ -9,18 +9,18 @@ import yaml
 from plays import REPOSITORY
 
 from rekindle.records.plan import FRAMEWORKS
-from rekindle.settings.mistakes import mistakes
-from rekindle.settings.play import specs
-from rekindle.settings.values import Unknown
-from rekindle.solver.catalogue import rules
+from rekindle.settings.mistakes import find_mistakes
+from rekindle.settings.play import read_specifications
+from rekindle.settings.values import UnknownValue
+from rekindle.solver.catalogue import load_rules
 
 JOBS = REPOSITORY / "flare_jobs"
-SPECS = specs(REPOSITORY)
+SPECS = read_specifications(REPOSITORY)
 OWN = REPOSITORY / "tests/lookalikes/own/fitted_line"
 
 
 def complaints(values, *stages, variables=None, jobs=JOBS):
-    found = mistakes({**values, **(variables or {})}, values, SPECS, jobs, stages)
+    found = find_mistakes({**values, **(variables or {})}, values, SPECS, jobs, stages)
     return [str(mistake) for mistake in found]
 
 
@@ -85,7 +85,7 @@ WRONG = yaml.safe_load(
 )
 LONG = {
     "rekindle_capsule": [["a"] * 100, "/" + "x" * 300],
-    "rekindle_jobs": [Unknown("'x' is undefined")],
+    "rekindle_jobs": [UnknownValue("'x' is undefined")],
 }
 ARGUMENTS = [
     {"llm_sfd": {}},
@@ -138,7 +138,7 @@ def test_yaml_s_off_is_a_choice_too():
 
 
 def test_the_choices_are_those_that_the_catalogue_has():
-    assert SPECS["rekindle_nvflare"]["choices"] == list(rules().nvflare.releases)
+    assert SPECS["rekindle_nvflare"]["choices"] == list(load_rules().nvflare.releases)
     assert SPECS["rekindle_frameworks"]["choices"] == list(FRAMEWORKS)
 
 
@@ -157,7 +157,7 @@ def test_a_tmpdir_in_a_bad_root_is_not_reported_again():
     inside = {"rekindle_tmpdir": "{{ rekindle_root }}/tmp"}
     values = {"rekindle_root": "a b", "rekindle_tmpdir": "a b/tmp"}
     assert len(complaints(values)) == 2
-    for root in ("a b", Unknown("'x' is undefined")):
+    for root in ("a b", UnknownValue("'x' is undefined")):
         values = {"rekindle_root": root, "rekindle_tmpdir": root}
         assert names(values, variables=inside) == ["rekindle_root"]
 

@@ -7,11 +7,11 @@ import pytest
 import yaml
 from plays import REPOSITORY
 
-from rekindle.settings.names import SHORT, instead, misnamed
-from rekindle.settings.play import specs
+from rekindle.settings.names import SHORT, find_misnamed, suggest_instead
+from rekindle.settings.play import read_specifications
 
 ROLES = REPOSITORY / "roles"
-NAMES = specs(REPOSITORY)
+NAMES = read_specifications(REPOSITORY)
 NEAR = {
     "lease_ends": ("lease_end", "lease-ends", "leaseEnds"),
     "budget": ("budgets",),
@@ -31,15 +31,15 @@ OTHERS = "ansible_user groups steps shop lease lessons reruns_of_mine _rekindle_
 @pytest.mark.parametrize("meant", NEAR)
 def test_what_is_nearly_a_setting_or_has_our_prefix_is_refused(meant):
     for name in NEAR[meant]:
-        assert misnamed([name, "ansible_host"], NAMES) == [(name, meant)]
+        assert find_misnamed([name, "ansible_host"], NAMES) == [(name, meant)]
 
 
 def test_what_is_a_setting_or_no_business_of_ours_is_not():
-    assert misnamed([*NAMES, *SHORT, *OTHERS.split()], NAMES) == []
+    assert find_misnamed([*NAMES, *SHORT, *OTHERS.split()], NAMES) == []
 
 
 def test_a_word_is_near_to_one_or_to_none():
-    meant = [instead(word, ["pt_ddp", "SFT"]) for word in ("pt_dpp", "sft", "nothing")]
+    meant = [suggest_instead(word, ["pt_ddp", "SFT"]) for word in ("pt_dpp", "sft", "nothing")]
     assert meant == ["write pt_ddp.", "write SFT.", "name one of pt_ddp, SFT."]
 
 

@@ -34,7 +34,7 @@ def _play(hosts, *stages):
 @pytest.fixture
 def lines(tmp_path):
     def check(hosts, *stages):
-        return settings.of_play(_play(hosts, *stages), tmp_path, REPOSITORY)
+        return settings.find_play_mistakes(_play(hosts, *stages), tmp_path, REPOSITORY)
 
     return check
 

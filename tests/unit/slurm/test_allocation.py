@@ -11,7 +11,7 @@ import pytest
 
 from rekindle.driver.places import PlaceError, find_place
 from rekindle.federation import place as module
-from rekindle.records import GivenGpu, Participant, RunSpec, Site, Slurm, read
+from rekindle.records import GivenGpu, Participant, RunSpec, Site, Slurm, read_record
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def allocation(queue, monkeypatch):
 @pytest.fixture
 def spec(recordings):
     """Return what a run on two nodes was sent with, of a node with two GPUs."""
-    recorded = read(recordings / "runs/pt_ddp-h100-x2/spec.json", RunSpec)
+    recorded = read_record(recordings / "runs/pt_ddp-h100-x2/spec.json", RunSpec)
     sites = (Site(name="site-1", ranks=2, gpus=("seen-b",)), Site(name="site-2", ranks=2, gpus=("seen-a",)))
     gpus = tuple(GivenGpu(uuid=uuid, index=0, name="H200", memory_mib=1) for uuid in ("seen-a", "seen-b"))
     slurm = Slurm(partition="gpu", nodes=2, gpus_per_node=2, time="01:00:00")
@@ -61,7 +61,7 @@ def test_a_run_that_asks_slurm_for_nothing_is_as_it_was_sent(tmp_path, spec, que
 def test_the_first_node_is_this_one_and_the_spec_records_it(tmp_path, spec, allocation):
     given = allocated(tmp_path, on_cpu(spec))
     assert given == msgspec.structs.replace(on_cpu(spec), nodes=("n9", "n10"))
-    assert read(tmp_path / "spec.json", RunSpec) == given
+    assert read_record(tmp_path / "spec.json", RunSpec) == given
     assert allocation.asked("scontrol") == ["show hostnames n[9-10]"]
 
 

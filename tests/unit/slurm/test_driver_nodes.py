@@ -16,13 +16,13 @@ from slurm_stand_in import stand_in
 from toys import assert_gone, toy
 from waits import until
 
-from rekindle.driver.command import environment
+from rekindle.driver.command import make_job_environment
 from rekindle.driver.places import find_place
-from rekindle.driver.processes import members
+from rekindle.driver.processes import find_members
 from rekindle.driver.snapshot import Process, Snapshot
 from rekindle.driver.watchdog import STOPPED_S, Watchdog
-from rekindle.judge import judge
-from rekindle.records import Ended, RunSpec, Site, Slurm, read, write
+from rekindle.judge import judge_run
+from rekindle.records import RunEnd, RunSpec, Site, Slurm, read_record, write_record
 
 NODES = ("n9", "n10")
 SOURCE = str(Path(__file__).parents[3] / "src")
@@ -68,7 +68,7 @@ def ended(tmp_path, allocation):
         run, start = toy(tmp_path, script, name="runs/run", slurm=asked)
         assert start() is True
         until(lambda: (run / "ended.json").exists() and '"ended"' in (run / "progress.json").read_text(), 120)
-        return run, read(run / "ended.json", Ended)
+        return run, read_record(run / "ended.json", RunEnd)
 
     return ended
 
@@ -104,13 +104,13 @@ def test_a_node_that_is_stopped_ends_what_the_run_left_there(tmp_path, monkeypat
     run = tmp_path / "run"
     run.mkdir()
     spec = _spec(tmp_path)
-    write(run / "spec.json", spec)
+    write_record(run / "spec.json", spec)
     environ = {**os.environ, "PYTHONPATH": SOURCE, "SLURMD_NODENAME": "n10"}
     marked = {**environ, "REKINDLE_EVIDENCE": f"{run}/evidence", "REKINDLE_SITE": "site-1"}
     words = [sys.executable, "-c", STUBBORN]
     with subprocess.Popen(words, env=marked, stdout=subprocess.PIPE, start_new_session=True) as left:
         assert left.stdout.read(1)
-        assert [process.pid for process in members(run)] == [left.pid]
+        assert [process.pid for process in find_members(run)] == [left.pid]
         command = [sys.executable, "-m", "rekindle.slurm", "watch", str(run)]
         with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE) as watch:
             seen = json.loads(watch.stdout.readline())
@@ -166,7 +166,7 @@ def test_a_node_that_takes_no_step_ends_the_run_though_its_ranks_hang(tmp_path, 
     (tmp_path / "slurm/bin/srun").write_text(f"#!/bin/sh\n{message}\nexit 1\n")
     run, end = ended("import time\ntime.sleep(600)")
     assert (end.reason, end.message) == ("interrupted", f"No sampler started on n10: {NO_STEP}")
-    record = judge(run)
+    record = judge_run(run)
     cause = "The node n10 did not take a step of SLURM's: Zero Bytes were transmitted or received."
     assert (record.verdict, record.cause) == ("FAIL", cause)
 
@@ -176,11 +176,11 @@ def test_a_run_of_one_machine_stays_on_one_node_of_an_allocation(tmp_path, alloc
     one = msgspec.structs.replace(spec, nodes=())
     variables = [find_place(tmp_path, of).variables() for of in (spec, one)]
     assert variables == [{"REKINDLE_NODES": "2"}, {"REKINDLE_NODES": "1"}]
-    assert environment(tmp_path, spec)["SLURMD_NODENAME"] == "n9"
+    assert make_job_environment(tmp_path, spec)["SLURMD_NODENAME"] == "n9"
 
 
 def _spec(tmp_path, gpus=()):
-    recorded = read(Path(__file__).parents[2] / "recordings/runs/pt_ddp-cpu-2/spec.json", RunSpec)
+    recorded = read_record(Path(__file__).parents[2] / "recordings/runs/pt_ddp-cpu-2/spec.json", RunSpec)
     sites = (Site(name="site-1", ranks=4, gpus=gpus),)
     asked = Slurm(partition="gpu", nodes=2, time="01:00:00")
     return msgspec.structs.replace(recorded, nodes=NODES, slurm=asked, sites=sites, tmpdir=str(tmp_path))

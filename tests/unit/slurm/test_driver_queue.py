@@ -11,8 +11,8 @@ import pytest
 from slurm_stand_in import stand_in
 from toys import toy
 
-from rekindle.judge import judge
-from rekindle.records import Ended, RunSpec, Slurm, read
+from rekindle.judge import judge_run
+from rekindle.records import RunEnd, RunSpec, Slurm, read_record
 
 SLURM = Slurm(partition="gpu", nodes=2, time="01:00:00", extra=("--exclusive",))
 
@@ -37,7 +37,7 @@ def test_it_is_queued_and_nothing_of_it_runs_here(queued):
     assert script[-1] == f"exec {sys.executable} -m rekindle.driver supervise {run}"
     asked = [f"#SBATCH --{option}" for option in ("nodes=2", "time=01:00:00", "exclusive")]
     assert [line for line in script if "nodes=" in line or "exclusive" in line or "time=" in line] == asked
-    assert read(run / "spec.json", RunSpec).slurm == SLURM
+    assert read_record(run / "spec.json", RunSpec).slurm == SLURM
     assert not (run / "driver.log").exists()
     assert (run / "job" / "job.py").exists()
 
@@ -67,7 +67,7 @@ def supervised(run, environ):
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environ}
     command = [sys.executable, "-m", "rekindle.driver", "supervise", str(run)]
     subprocess.run(command, env=environ, check=True, timeout=120)
-    return read(run / "spec.json", RunSpec), read(run / "ended.json", Ended)
+    return read_record(run / "spec.json", RunSpec), read_record(run / "ended.json", RunEnd)
 
 
 def test_a_run_that_other_hosts_do_not_begin_leaves_the_queue(queued, queue):
@@ -95,7 +95,7 @@ def test_a_verdict_has_how_long_the_run_was_in_the_queue(queued, tmp_path):
     )
     scontrol.chmod(hosts.stat().st_mode)
     assert supervised(run, environ)[1].waited_s == 110
-    assert judge(run).waited_s == 110
+    assert judge_run(run).waited_s == 110
 
 
 def test_a_run_that_is_given_too_little_ends_with_that_and_a_verdict(queued, tmp_path):
@@ -103,7 +103,7 @@ def test_a_run_that_is_given_too_little_ends_with_that_and_a_verdict(queued, tmp
     spec, ended = supervised(run, stand_in(tmp_path / "slurm", "n9", ("n9",)))
     assert spec == msgspec.structs.replace(spec, nodes=())
     assert (ended.reason, ended.message) == ("interrupted", "SLURM gave 1 nodes, n9, of 2.")
-    verdict = judge(run)
+    verdict = judge_run(run)
     assert verdict.verdict != "PASS"
     assert "SLURM gave 1 nodes, n9, of 2." in verdict.cause
     assert not (run / "job" / "seen").exists()

@@ -15,7 +15,7 @@ from slurm_stand_in import stand_in
 from toys import assert_gone, toy, wait_for
 from waits import until
 
-from rekindle.records import RunSpec, Slurm, read, write
+from rekindle.records import RunSpec, Slurm, read_record, write_record
 
 RECORDED = Path(__file__).parents[2] / "recordings/runs/pt_ddp-cpu-2/spec.json"
 SOURCE = str(Path(__file__).parents[3] / "src")
@@ -32,7 +32,7 @@ DRIVER = """
 import subprocess, sys, time
 from pathlib import Path
 from rekindle.driver.places import find_place
-from rekindle.records.folders import spec_in
+from rekindle.records.layout import spec_in
 from rekindle.driver.processes import adopt_orphans
 
 run, sleeps, leaves, ends = Path(sys.argv[1]), *sys.argv[2:]
@@ -58,7 +58,10 @@ def run(tmp_path):
     run = tmp_path / "runs/toy-0123456789ab"
     run.mkdir(parents=True)
     asked = Slurm(partition="gpu", nodes=2, time="01:00:00")
-    write(run / "spec.json", msgspec.structs.replace(read(RECORDED, RunSpec), nonce="of this", slurm=asked))
+    write_record(
+        run / "spec.json",
+        msgspec.structs.replace(read_record(RECORDED, RunSpec), nonce="of this", slurm=asked),
+    )
     return run
 
 
@@ -164,7 +167,9 @@ def test_the_runs_steps_are_ended_too(run, start, environ):
 
 
 def test_a_run_on_a_host_of_its_own_has_no_guard(run, start):
-    write(run / "spec.json", msgspec.structs.replace(read(run / "spec.json", RunSpec), slurm=None))
+    write_record(
+        run / "spec.json", msgspec.structs.replace(read_record(run / "spec.json", RunSpec), slurm=None)
+    )
     _driver(run, start, ends="never")
     assert _guards(run) == []
 

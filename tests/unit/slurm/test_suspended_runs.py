@@ -12,7 +12,7 @@ from slurm_stand_in import stand_in
 from toys import toy
 from waits import until
 
-from rekindle.records import Ended, Slurm, read
+from rekindle.records import RunEnd, Slurm, read_record
 from rekindle.slurm import clock
 
 
@@ -81,7 +81,7 @@ def test_a_run_may_be_suspended_for_longer_than_its_limit(tmp_path, queue, resum
     for process in together:
         process.send_signal(signal.SIGCONT)
     driver.wait(60)
-    ended = read(run / "ended.json", Ended)
+    ended = read_record(run / "ended.json", RunEnd)
     assert ended.reason == reason
     assert ended.duration_s > 10
     assert [9 < span.until - span.since < 14 for span in ended.suspensions] == [True] * (reason == "finished")

@@ -8,20 +8,23 @@ from packaging.requirements import Requirement
 from packaging.utils import parse_wheel_filename
 
 from rekindle import locks
-from rekindle.solver.catalogue import beside_own_torch, builds, environments, rules
+from rekindle.solver.catalogue import adapt_to_own_torch, list_builds, list_environments, load_rules
 
-RELEASES = rules().nvflare.releases
-ASKED = [(framework, release) for framework in environments() for release in RELEASES]
-BUILDS = [build for asked in ASKED for build in builds(*asked)]
+RELEASES = load_rules().nvflare.releases
+ASKED = [(framework, release) for framework in list_environments() for release in RELEASES]
+BUILDS = [build for asked in ASKED for build in list_builds(*asked)]
 SYSTEM = {
-    beside_own_torch(build).lock(python): build for build in BUILDS if build.lent for python in build.pythons
+    adapt_to_own_torch(build).lock(python): build
+    for build in BUILDS
+    if build.lent
+    for python in build.pythons
 }
 """One of the builds that each lock beside a host's own torch replaces."""
 
 
 def pins(name, architecture):
     """Return what a lock installs on ``architecture``."""
-    text = locks.text(name)
+    text = locks.read_lock(name)
     found = {}
     for line in re.findall(r"^\w.*?(?= \\$)", text, re.MULTILINE):
         requirement = Requirement(line)
@@ -74,7 +77,7 @@ def test_a_builds_facts_agree_with_each_other(build):
 
 
 def test_frameworks_do_not_meet_in_one_environment():
-    for lock in locks.names() - {"driver.txt"}:
+    for lock in locks.list_locks() - {"driver.txt"}:
         names = set(pins(lock, "x86_64")) | set(pins(lock, "aarch64"))
         assert "+" in lock or "torchvision" not in names
         both = {"torch", "tensorflow", "tensorflow-cpu"} & names
@@ -99,13 +102,13 @@ def test_the_lock_beside_the_hosts_own_torch_brings_all_but_torch_and_cuda(name)
 
 def test_every_lock_is_asked_for_and_pins_by_digest_alone():
     asked = {build.lock(python) for build in BUILDS for python in build.pythons}
-    controllers = {f"nvflare-{release}.txt" for release in rules().nvflare.releases}
-    assert locks.names() == asked | {"driver.txt", *SYSTEM} | controllers
+    controllers = {f"nvflare-{release}.txt" for release in load_rules().nvflare.releases}
+    assert locks.list_locks() == asked | {"driver.txt", *SYSTEM} | controllers
     line = re.compile(
         r"# .*|[a-z0-9._-]+==\S+( ; platform_machine == '\w+')? \\|    --hash=sha256:[0-9a-f]{64}( \\)?"
     )
-    for name in locks.names():
-        text = locks.text(name)
+    for name in locks.list_locks():
+        text = locks.read_lock(name)
         assert [row for row in text.splitlines() if not line.fullmatch(row)] == [], name
         assert "://" not in text
 

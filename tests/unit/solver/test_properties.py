@@ -7,9 +7,9 @@ from msgspec.structs import replace
 from solver_hosts import host, plan
 
 from rekindle import locks
-from rekindle.gpus.models import version_key
+from rekindle.gpus.models import parse_version
 from rekindle.records import Driver
-from rekindle.solver.catalogue import builds, rules
+from rekindle.solver.catalogue import list_builds, load_rules
 
 CAPABILITIES = "3.7 5.2 6.0 6.1 7.0 7.5 8.0 8.6 8.9 9.0 10.0 10.3 12.0 12.1".split()  # noqa: SIM905
 DRIVERS = (  # noqa: SIM905
@@ -46,7 +46,7 @@ def _with_driver(on, version):
 def test_a_newer_driver_never_loses_a_plan(on, framework, other):
     if on.driver is None or plan(on, framework).build is None:
         return
-    if version_key(other) >= version_key(on.driver.version):
+    if parse_version(other) >= parse_version(on.driver.version):
         assert plan(_with_driver(on, other), framework).build is not None
 
 
@@ -60,16 +60,18 @@ def test_a_planned_build_runs_on_the_driver_and_on_every_gpu(on, framework):
         assert build.cuda is None or on.os.architecture == "x86_64"  # where CPU builds have one Python
         return
     needed = {"12": "525.60.13", "13": "580"}[build.cuda.split(".")[0]]
-    assert version_key(on.driver.version) >= version_key(needed)
+    assert parse_version(on.driver.version) >= parse_version(needed)
     known = next(
         candidate
-        for candidate in builds(framework)
+        for candidate in list_builds(framework)
         if (candidate.version, candidate.variant, candidate.architecture)
         == (build.version, build.variant, on.os.architecture)
     )
-    table = rules().driver_cuda.by.items()
+    table = load_rules().driver_cuda.by.items()
     newest = max(
-        version_key(cuda) for since, cuda in table if version_key(since) <= version_key(on.driver.version)
+        parse_version(cuda)
+        for since, cuda in table
+        if parse_version(since) <= parse_version(on.driver.version)
     )
     for gpu in on.gpus:
         major, minor = (int(part) for part in gpu.compute_capability.split("."))
@@ -77,7 +79,7 @@ def test_a_planned_build_runs_on_the_driver_and_on_every_gpu(on, framework):
         ptx = [int(name[8:]) for name in known.arch_list if name.startswith("compute_")]
         runs = any(number // 10 == major and number % 10 <= minor for number in code)
         compiles = any(number <= major * 10 + minor for number in ptx)
-        assert runs or (compiles and newest >= version_key(str(known.toolkit)))
+        assert runs or (compiles and newest >= parse_version(str(known.toolkit)))
 
 
 @unhurried
@@ -92,10 +94,10 @@ def test_a_plan_is_whole(on, framework, required):
         return
     assert all(reason.holds for reason in environment.reasons)
     assert environment.refusal is None
-    assert locks.sha256(build.lock) == build.lock_sha256
+    assert locks.digest_lock(build.lock) == build.lock_sha256
     interpreter = next(python for python in on.pythons if python.path == build.python)
     assert build.lock.endswith(f"-py{''.join(interpreter.version.split('.')[:2])}.txt")
-    usual = rules().nvflare.releases[rules().nvflare.version]
+    usual = load_rules().nvflare.releases[load_rules().nvflare.version]
     assert ".".join(interpreter.version.split(".")[:2]) in usual.pythons
 
 
@@ -103,4 +105,4 @@ def test_a_plan_is_whole(on, framework, required):
 @example(["2", "²"])
 @example(["9" * 5_000])
 def test_any_text_of_a_host_has_a_version_key(parts):
-    assert len(version_key(".".join([*parts, "1+local.2"]))) == len(parts) + 1
+    assert len(parse_version(".".join([*parts, "1+local.2"]))) == len(parts) + 1

@@ -8,9 +8,9 @@ import pytest
 from write_evidence import short_form
 
 from rekindle import solver
-from rekindle.judge import judge
-from rekindle.records import HostRecord, PlanRecord, read
-from rekindle.solver import solve
+from rekindle.judge import judge_run
+from rekindle.records import HostRecord, PlanRecord, read_record
+from rekindle.solver import solve_plan
 
 REPOSITORY = Path(__file__).parents[3]
 RECORDINGS = REPOSITORY / "tests" / "recordings"
@@ -18,14 +18,14 @@ RECORDINGS = REPOSITORY / "tests" / "recordings"
 
 @pytest.mark.parametrize("run", sorted((RECORDINGS / "runs").iterdir()), ids=lambda run: run.name)
 def test_a_recorded_run_passes(run):
-    assert judge(run).verdict == "PASS"
+    assert judge_run(run).verdict == "PASS"
 
 
 def test_the_h200_host_is_planned_as_it_was_there():
     folder = RECORDINGS / "h200-x2"
-    host, there = read(folder / "host.json", HostRecord), read(folder / "plan.json", PlanRecord)
+    host, there = read_record(folder / "host.json", HostRecord), read_record(folder / "plan.json", PlanRecord)
     given = {"jobs": there.jobs, "made": there.made, "host_sha256": there.host_sha256}
-    here = solve(host, ["torch"], gpus_required=True, system_site=True, **given)
+    here = solve_plan(host, ["torch"], gpus_required=True, system_site=True, **given)
     build = here.environments[0].build
     assert build is not None
     assert (build.version, build.variant, build.cuda) == ("2.11.0", "system", "13.0")

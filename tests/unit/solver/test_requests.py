@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from solver_hosts import A100, GB10, H100, P100, RTX5090, V100, failed_axes, gpu, host, plan, python
 
 from rekindle.records import Driver, Gpu
-from rekindle.solver.catalogue import environments, rules
+from rekindle.solver.catalogue import list_environments, load_rules
 
 REFUSED = {
     "a pin without kernels": (host(RTX5090, driver="570.86", pythons=["3.11.7"]), "tensorflow", "2.15.1"),
@@ -81,7 +81,7 @@ def test_the_hosts_own_torch_is_refused_where_it_cannot_run():
     assert failed_axes(plan(host(pci_gpus=0), system_site=True)) == ["gpu"]
 
 
-ON_TORCH = [name for name in environments() if not name.startswith("tensorflow")]
+ON_TORCH = [name for name in list_environments() if not name.startswith("tensorflow")]
 
 
 @pytest.mark.parametrize("framework", ON_TORCH)
@@ -155,8 +155,8 @@ def test_a_torch_of_the_hosts_for_a_cuda_whose_driver_is_not_known_is_left_to_it
     assert f"The catalogue does not know torch {own}" in planned.warnings[0]
 
 
-@pytest.mark.parametrize("framework", environments())
-@pytest.mark.parametrize("release", [name for name in rules().nvflare.releases if name != "2.7.3"])
+@pytest.mark.parametrize("framework", list_environments())
+@pytest.mark.parametrize("release", [name for name in load_rules().nvflare.releases if name != "2.7.3"])
 def test_another_release_of_nvflare_has_its_own_locks(framework, release):
     usual, planned = (
         plan(host(H100, pythons=["3.11.7"]), framework, nvflare=which) for which in (None, release)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rekindle.trainer import compared
+from rekindle.trainer import comparison
 
 VECTORS = {
     "bn1_nvf_2, bn1_nvf_3": ["bn1_nvf_0", "bn1_nvf_1", "bn1_nvf_2", "bn1_nvf_3"],
@@ -25,4 +25,4 @@ def test_moving_means_of_keras_are_found_by_their_shapes_whatever_a_layer_is_cal
     monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(ndarray=tuple, generic=tuple))
     vector, matrix = (SimpleNamespace(detach=None, shape=shape) for shape in ((8,), (8, 8)))
     tree = {**dict.fromkeys(VECTORS[moving], vector), "nested_nvf_6": matrix, "nested_nvf_11": matrix}
-    assert ", ".join(sorted(name[1:] for name in compared._of_batch_norm(tree))) == moving
+    assert ", ".join(sorted(name[1:] for name in comparison._of_batch_norm(tree))) == moving

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rekindle.trainer.data import make
+from rekindle.trainer.data import make_stand_in
 
 SOURCE = Path(__file__).parents[3] / "src"
 ON_GPUS = (["GPU-a"], ["GPU-b"])
@@ -130,7 +130,7 @@ def test_a_mend_that_does_not_fit_is_refused(tmp_path, text):
 
 
 def test_what_stands_in_for_dolly_has_questions_and_answers_of_each_site(tmp_path):
-    make("dolly", tmp_path)
+    make_stand_in("dolly", tmp_path)
     for site in ("site-1", "site-2"):
         for name in ("training", "validation"):
             lines = (tmp_path / "dolly" / site / f"{name}.jsonl").read_text().splitlines()

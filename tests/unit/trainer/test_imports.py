@@ -9,7 +9,7 @@ import pytest
 from plays import REPOSITORY
 
 from rekindle.host import folders
-from rekindle.trainer.imports import noting_import_errors
+from rekindle.trainer.imports import watch_imports
 
 OPTIONAL = "try:\n    import apex_missing\nexcept ImportError as error:\n    print(error)\n"
 PROBE = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', HOOK + 'import apex_missing'])\n"
@@ -45,7 +45,7 @@ def test_only_an_import_that_ends_a_trainer_is_noted(tmp_path, name, starter):
 def test_a_script_in_a_client_is_a_trainer(tmp_path, monkeypatch, kind):
     (tmp_path / folders.EVIDENCE).mkdir()
     monkeypatch.setenv("REKINDLE_EVIDENCE", str(tmp_path / folders.EVIDENCE))
-    with pytest.raises(kind), noting_import_errors():
+    with pytest.raises(kind), watch_imports():
         raise kind("No module named 'x'")
     noted = (tmp_path / folders.EVIDENCE / folders.IMPORT_ERROR).exists()
     assert noted == issubclass(kind, ImportError)

@@ -26,9 +26,9 @@ def made(root, name="hello"):
 def test_what_a_simulation_left_is_found_where_it_was_chosen_until_the_end(root, tmp_path):
     chosen = tmp_path / "chosen/by/hello"
     for folder in (made(root), made(root, "hello-2")):
-        links.lead(chosen, folder)
+        links.link_chosen(chosen, folder)
         assert chosen.resolve() == folder
-    links.remove_all()
+    links.remove_links()
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
     assert sorted(path.name for path in root.iterdir()) == ["hello", "hello-2"]
 
@@ -36,32 +36,32 @@ def test_what_a_simulation_left_is_found_where_it_was_chosen_until_the_end(root,
 def test_a_folder_that_is_there_is_emptied_as_by_nvflare(root, tmp_path):
     chosen = tmp_path / "chosen/by/hello"
     (chosen / "of an earlier run").mkdir(parents=True)
-    links.lead(chosen, made(root))
+    links.link_chosen(chosen, made(root))
     assert chosen.resolve() == root / "hello"
 
 
 def test_a_folder_that_has_something_else_at_the_end_stays(root, tmp_path):
-    links.lead(tmp_path / "chosen/by/hello", made(root))
+    links.link_chosen(tmp_path / "chosen/by/hello", made(root))
     (tmp_path / "chosen/notes").write_text("theirs")
-    links.remove_all()
+    links.remove_links()
     assert [path.name for path in (tmp_path / "chosen").iterdir()] == ["notes"]
 
 
 @pytest.mark.parametrize("below", ["run/job/workspace/hello", "run/job/workspace", "run/job"])
 def test_nothing_leads_to_the_runs_own_workspace_from_itself(root, tmp_path, below):
     folder = made(root)
-    links.lead(tmp_path / below, folder)
+    links.link_chosen(tmp_path / below, folder)
     assert folder.is_dir()
     assert not folder.is_symlink()
-    links.remove_all()
+    links.remove_links()
 
 
 def test_a_place_where_this_user_may_not_write_is_left_alone(root, tmp_path):
     (tmp_path / "file").write_text("theirs")
-    links.lead(tmp_path / "file/hello", made(root))
-    links.remove_all()
+    links.link_chosen(tmp_path / "file/hello", made(root))
+    links.remove_links()
     assert (tmp_path / "file").read_text() == "theirs"
 
 
 def test_a_run_that_simulated_nothing_elsewhere_has_none(root):
-    links.remove_all()
+    links.remove_links()

@@ -23,4 +23,4 @@ def array(size):
     ],
 )
 def test_all_weights_count_and_the_largest_is_known(state, total, largest):
-    assert sizes.of_model(state) == {"model": total, "tensor": largest}
+    assert sizes.measure_model(state) == {"model": total, "tensor": largest}

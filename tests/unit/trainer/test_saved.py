@@ -9,7 +9,7 @@ def test_models_are_the_servers_wherever_the_run_lies_and_whatever_it_is_called(
     component, monkeypatch, tmp_path
 ):
     monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(ndarray=tuple, generic=tuple))
-    saved = component("rekindle.trainer.saved", {})
+    saved = component("rekindle.trainer.saved_models", {})
     run = tmp_path / "custom" / "run"
     app = run / "job/workspace/custom/server/simulate_job/app_server"
     for path in (app / "best.pt", app / "custom/brought.pt", app.with_name("cross_site_val") / "of_site.pt"):

@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from rekindle.driver.command import command
-from rekindle.records import RunSpec, read, write
-from rekindle.trainer import Sites, job_options
+from rekindle.driver.command import make_job_command
+from rekindle.records import RunSpec, read_record, write_record
+from rekindle.trainer import Sites, make_parser
 
 RUNS = Path(__file__).parents[2] / "recordings" / "runs"
 SOURCE = str(Path(__file__).parents[3] / "src")
@@ -58,8 +58,8 @@ def given(tmp_path):
 
     def call(spec):
         (tmp_path / "job.py").write_text("import json, sys; print(json.dumps(sys.argv[1:]))")
-        write(tmp_path / "spec.json", spec)
-        words = command(tmp_path, msgspec.structs.replace(spec, python=sys.executable))
+        write_record(tmp_path / "spec.json", spec)
+        words = make_job_command(tmp_path, msgspec.structs.replace(spec, python=sys.executable))
         environ = {
             "PYTHONPATH": SOURCE,
             "REKINDLE_DATA": str(tmp_path / "data"),
@@ -75,9 +75,9 @@ def given(tmp_path):
 
 @pytest.mark.parametrize("run", ["pt_ddp-cpu-2", "pt_ddp-h100-x2", "llm_peft-cpu-2"])
 def test_the_driver_calls_a_job_by_its_own_options(given, run):
-    spec = read(RUNS / run / "spec.json", RunSpec)
+    spec = read_record(RUNS / run / "spec.json", RunSpec)
     got = given(spec)
-    known, _ = job_options().parse_known_args(got)
+    known, _ = make_parser().parse_known_args(got)
     sites = Sites(known.client_ids, known.gpu)
     assert sites.names == [site.name for site in spec.sites]
     assert [sites.ranks(site.name) for site in spec.sites] == [site.ranks for site in spec.sites]
@@ -89,7 +89,7 @@ def test_the_driver_calls_a_job_by_its_own_options(given, run):
 
 
 def test_a_true_argument_is_a_flag(given):
-    got = given(read(RUNS / "tensor_stream-cpu-2" / "spec.json", RunSpec))
+    got = given(read_record(RUNS / "tensor_stream-cpu-2" / "spec.json", RunSpec))
     assert got[got.index("--tensor_stream") + 1].startswith("--")
 
 
@@ -97,9 +97,9 @@ def test_a_true_argument_is_a_flag(given):
     "value", ["two words", "it's", '"', "$(touch x)", "`touch x`", "a;b", "--gpu", "a\nb", "{{ x }}"]
 )
 def test_a_jobs_argument_reaches_it_as_it_is(given, value):
-    spec = read(RUNS / "pt_ddp-cpu-2" / "spec.json", RunSpec)
+    spec = read_record(RUNS / "pt_ddp-cpu-2" / "spec.json", RunSpec)
     job = msgspec.structs.replace(spec.job, arguments={"data_path": value})
-    parser = job_options()
+    parser = make_parser()
     parser.add_argument("--data_path")
     assert parser.parse_args(given(msgspec.structs.replace(spec, job=job))).data_path == value
 

@@ -32,7 +32,7 @@ def tasks(component, monkeypatch):
         },
     }
     monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(asarray=float, ndarray=tuple, generic=tuple))
-    component("rekindle.trainer.exchanged", nvflare)
+    component("rekindle.trainer.exchange", nvflare)
     module = component("rekindle.trainer.tasks", {})
     monkeypatch.setattr(module, "record_error", lambda error: pytest.fail(str(error)))
     return module

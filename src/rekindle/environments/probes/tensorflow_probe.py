@@ -20,7 +20,7 @@ TOLERANCE = 1e-3
 """Relative error of a float32 product; TF32 stays below it."""
 
 
-def gpu(physical: Any, logical: Any) -> dict[str, Any]:
+def probe_gpu(physical: Any, logical: Any) -> dict[str, Any]:
     """Return a GPU with the relative error of a product on it."""
     details = tf.config.experimental.get_device_details(physical)
     capability = details.get("compute_capability")
@@ -39,7 +39,7 @@ def _matmul_error(device: str) -> float:
     return float(np.linalg.norm(product - expected) / np.linalg.norm(expected))
 
 
-def all_reduce(devices: list[str], operations: str) -> None:
+def check_all_reduce(devices: list[str], operations: str) -> None:
     """Sum over all replicas and check it."""
     strategy = tf.distribute.MirroredStrategy(devices, getattr(tf.distribute, operations)())
     count = strategy.num_replicas_in_sync
@@ -65,12 +65,12 @@ def main() -> None:
         cpu = tf.config.list_physical_devices("CPU")[0]
         tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
     logical = tf.config.list_logical_devices("GPU" if physical else "CPU")
-    seen = [gpu(*pair) for pair in zip(physical, logical, strict=True)] if physical else []
+    seen = [probe_gpu(*pair) for pair in zip(physical, logical, strict=True)] if physical else []
     wrong = [found for found in seen if not found["matmul_error"] < TOLERANCE]
     if wrong:
         sys.exit(f"a product on {wrong[0]['name']} is off by {wrong[0]['matmul_error']:.2g} (relative)")
     print(json.dumps({"gpus": seen}), flush=True)
-    all_reduce([device.name for device in logical], sys.argv[1])
+    check_all_reduce([device.name for device in logical], sys.argv[1])
     information = tf.sysconfig.get_build_info()
     build = {"tensorflow": tf.__version__, "keras": tf.keras.__version__}
     build |= {name: information[name] for name in ("cuda_version", "cudnn_version") if name in information}

@@ -20,7 +20,7 @@ TOLERANCE = 1e-3
 """Relative error of a float32 product; TF32 stays below it."""
 
 
-def build() -> dict[str, Any]:
+def describe_build() -> dict[str, Any]:
     """Return what the build reports."""
     report: dict[str, Any] = {
         "torch": torch.__version__,
@@ -36,7 +36,7 @@ def build() -> dict[str, Any]:
     return report
 
 
-def gpus() -> list[dict[str, Any]]:
+def probe_gpus() -> list[dict[str, Any]]:
     """Return each GPU with the relative error of a product on it."""
     found = []
     for index in range(torch.cuda.device_count()):
@@ -73,7 +73,7 @@ def _rank(rank: int, world: int, backend: str, store: str) -> None:
 
 def main() -> None:
     """Print the report; an exception is the probe's failure."""
-    seen = gpus()
+    seen = probe_gpus()
     wrong = [gpu for gpu in seen if not gpu["matmul_error"] < TOLERANCE]
     if wrong:
         sys.exit(f"a product on {wrong[0]['name']} is off by {wrong[0]['matmul_error']:.2g} (relative)")
@@ -83,7 +83,11 @@ def main() -> None:
         given = (world, backend, str(Path(folder, "store")))
         # A fork has torch already, but nothing on a GPU that its parent has used.
         mp.start_processes(_rank, given, world, start_method="spawn" if seen else "fork")
-    print(json.dumps({"build": build(), "gpus": seen, "collective": {"backend": backend, "ranks": world}}))
+    print(
+        json.dumps(
+            {"build": describe_build(), "gpus": seen, "collective": {"backend": backend, "ranks": world}}
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The claim on what was measured of a host."""
 
-from rekindle.judge.check import Options, Result, claim, unknown
-from rekindle.judge.measured import judgement
+from rekindle.judge.check import Options, Result, register_claim, unknown
+from rekindle.judge.measurements import describe_judgement
 from rekindle.judge.run import Run
 from rekindle.records import RecordError
 from rekindle.records.events import AcceptanceEvent
@@ -11,13 +11,13 @@ from rekindle.records.verdict import State
 _STATES: dict[str, State] = {"PASS": "holds", "FAIL": "fails", "UNPROVEN": "unknown"}
 
 
-@claim(
+@register_claim(
     holds="Every GPU was measured, computes right, and is as fast as its norm and its neighbours.",
     needs=(AcceptanceEvent,),
 )
 def gpus_accepted(run: Run, options: Options) -> Result:
     try:
-        verdict = judgement(run)
+        verdict = describe_judgement(run)
     except RecordError as error:
         return unknown(error.message)
     message = verdict.cause or f"{len(run.spec.gpus)} GPUs compute right, and are as fast as expected."

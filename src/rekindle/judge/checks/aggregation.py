@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from rekindle.flare.announced import Workflow, components, configuration
+from rekindle.flare.configuration import Workflow, read_components, read_configuration
 from rekindle.flare.workspace import SERVER
-from rekindle.judge.check import Result, check, fails, holds, unknown
-from rekindle.judge.means import Round, find_flaws, find_step_rates, weight_of
+from rekindle.judge.check import Result, fails, holds, register_check, unknown
+from rekindle.judge.means import Round, find_flaws, find_step_rates, find_weight
 from rekindle.judge.run import Run
-from rekindle.judge.sketches import MEAN, QUANTISED, made, same, weighted_mean
+from rekindle.judge.sketches import MEAN, QUANTISED, average_sketches, is_same, sketch_made
 from rekindle.records.events import GlobalEvent, Sketch, TaskEvent
-from rekindle.records.evidence import Line
+from rekindle.records.evidence import EvidenceLine
 
 _AVERAGES = ("FedAvg", "ScatterAndGather", "SwarmServerController")
 """Workflows whose global model is the mean of the sites' results; others have an optimizer of their own."""
@@ -22,15 +22,15 @@ _MEAN_AGGREGATOR = "AccumulateWeightedAggregator"
 _TAKES_THE_MEAN = (".FullModelShareableGenerator", ".SimpleModelShareableGenerator")
 
 
-def by_round(run: Run) -> list[tuple[int, list[Line[TaskEvent]]]]:
+def group_by_round(run: Run) -> list[tuple[int, list[EvidenceLine[TaskEvent]]]]:
     """Return the results of training by their rounds."""
     by_round = groupby(run.training.models, lambda line: line.event.round or 0)
     return [(number, [*lines]) for number, lines in by_round]
 
 
-def by_site(run: Run) -> dict[str, list[Line[TaskEvent]]]:
+def group_by_site(run: Run) -> dict[str, list[EvidenceLine[TaskEvent]]]:
     """Return the results with weights of each site, in the order of their rounds."""
-    found: dict[str, list[Line[TaskEvent]]] = {}
+    found: dict[str, list[EvidenceLine[TaskEvent]]] = {}
     for line in run.training.models:
         found.setdefault(line.event.site, []).append(line)
     return dict(sorted(found.items()))
@@ -43,18 +43,20 @@ def _averaging(run: Run) -> Workflow:
     return next((flow for flow in run.account.flows if flow.kind in _AVERAGES), _UNKNOWN)
 
 
-def no_weights(run: Run) -> str | None:
+def skip_without_weights(run: Run) -> str | None:
     """Return why checks of weights do not apply to a run; None if they do."""
     return None if run.training.models else "No site sent weights."
 
 
-@check("federated", holds="Every result counts more than 0 in the mean.", unless=no_weights)
+@register_check(
+    "federated", holds="Every result counts more than 0 in the mean.", unless=skip_without_weights
+)
 def every_site_counts(run: Run) -> Iterator[Result]:
     weights: dict[str, list[float]] = {}
     shares = _shares(run, _averaging(run))
     for line in run.training.models:
         event = line.event
-        weight = weight_of(event) * float(shares.get(event.site, 1))
+        weight = find_weight(event) * float(shares.get(event.site, 1))
         weights.setdefault(event.site, []).append(weight)
         if not 0 < weight < math.inf:
             yield fails(f"{event.site}'s result of round {event.round} counts {weight:g} in the mean.", line)
@@ -76,24 +78,24 @@ def _no_mean(run: Run) -> str | None:
     if [flow.kind in _AVERAGES for flow in flows] != [True]:
         kinds = ", ".join(flow.kind for flow in flows) or "no workflow that trains"
         return f"The mean is known of FedAvg, ScatterAndGather and swarm learning; the job has {kinds}."
-    if configuration(run.workspace, SERVER).get("task_result_filters"):
+    if read_configuration(run.workspace, SERVER).get("task_result_filters"):
         return "The server filters results before it aggregates them."
     if excluded := _given(run, flows[0], "exclude_vars"):
         return f"The job leaves variables out of its mean: {excluded}."
-    return no_weights(run)
+    return skip_without_weights(run)
 
 
-@check(
+@register_check(
     "federated",
     holds="The model that sites get is not the same in every round; every site's result has a part in it.",
-    unless=no_weights,
+    unless=skip_without_weights,
 )
 def global_model_changes(run: Run) -> Iterator[Result]:
-    rounds = by_round(run)
+    rounds = group_by_round(run)
     sent = [{line.event.sent for line in lines} for _, lines in rounds]
     if sum(map(any, sent)) > 1 and len(set().union(*sent)) == 1:
         yield fails("Sites got the same model in every round: no result counted.", run.training.models[-1])
-    for site, lines in by_site(run).items():
+    for site, lines in group_by_site(run).items():
         models = [line.event.sent for line in lines]
         if len(models) > 1 and any(models[0]) and len(set(models)) == 1:
             yield unknown(f"{site} got the same model in every round: others' results did not reach it.")
@@ -115,7 +117,7 @@ def global_model_changes(run: Run) -> Iterator[Result]:
         yield unknown(f"The model that sites got was in every round {flaw}.")
 
 
-@check(
+@register_check(
     "federated",
     holds="The global model after a round is the mean of what the sites sent in it, by their weights.",
     unless=_no_mean,
@@ -124,11 +126,11 @@ def global_model_is_the_mean(run: Run) -> Iterator[Result]:
     """With a custom aggregator or a server's optimizer, it is neither the model before nor one result."""
     flow = _averaging(run)
     own = _own_aggregator(run, flow) or _optimizer(run, flow)
-    models: dict[int, list[Line[GlobalEvent]]] = {}
+    models: dict[int, list[EvidenceLine[GlobalEvent]]] = {}
     followed: list[Round] = []
     for line in run.of(GlobalEvent):
         models.setdefault(line.event.round, []).append(line)
-    for later, (number, lines) in enumerate(by_round(run)):
+    for later, (number, lines) in enumerate(group_by_round(run)):
         following, events = models.get(number + 1, []), [line.event for line in lines]
         names = {event.names for event in events} | ({line.event.names for line in following} - {None})
         if len(names) > 1 or (later and not all(event.sent for event in events)):
@@ -153,21 +155,21 @@ def global_model_is_the_mean(run: Run) -> Iterator[Result]:
 
 
 def _aggregated(
-    run: Run, events: list[TaskEvent], following: Line[GlobalEvent], own: str, flow: Workflow
+    run: Run, events: list[TaskEvent], following: EvidenceLine[GlobalEvent], own: str, flow: Workflow
 ) -> Iterator[Result]:
     model, number = following.event.sketch, following.event.round - 1
-    results = [made(event) for event in events]
-    one = next((event for event in events if same(made(event), model)), None)
-    if one and not all(same(made(one), result) for result in results):
+    results = [sketch_made(event) for event in events]
+    one = next((event for event in events if is_same(sketch_made(event), model)), None)
+    if one and not all(is_same(sketch_made(one), result) for result in results):
         yield fails(f"The global model after round {number} is {one.site}'s result alone.", following)
-    if events[0].sent and same(events[0].sent, model):
+    if events[0].sent and is_same(events[0].sent, model):
         message = f"The global model after round {number} is the one before it: no result counted."
         yield fails(message, following)
     shares = _shares(run, flow)
-    weights = [weight_of(event) * float(shares.get(event.site, 1)) for event in events]
-    mean = weighted_mean(weights, results)
+    weights = [find_weight(event) * float(shares.get(event.site, 1)) for event in events]
+    mean = average_sketches(weights, results)
     coarse = any(event.bytes < 4 * event.values for event in events)
-    if not own and mean is not None and not same(mean, model, QUANTISED if coarse else MEAN):
+    if not own and mean is not None and not is_same(mean, model, QUANTISED if coarse else MEAN):
         message = f"The global model after round {number} is not the mean of what the sites sent in it."
         yield fails(message, following)
 
@@ -204,5 +206,5 @@ def _optimizer(run: Run, flow: Workflow) -> str:
 def _named(run: Run, name: object) -> list[dict[str, Any]]:
     """Return the components of this name at the server, or at the sites that aggregate."""
     owners = run.account.aggregators or [""]
-    found = [item for owner in owners for item in components(run.workspace, owner)]
+    found = [item for owner in owners for item in read_components(run.workspace, owner)]
     return [item for item in found if item.get("id") == name]

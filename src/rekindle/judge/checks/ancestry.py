@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 from operator import sub
 
-from rekindle.judge.check import Result, check, fails, holds, unknown
+from rekindle.judge.check import Result, fails, holds, register_check, unknown
 from rekindle.judge.run import Run
-from rekindle.judge.sketches import left, made, reject
+from rekindle.judge.sketches import reject_vector, share_left, sketch_made
 from rekindle.records.events import Sketch, TaskEvent
 
-from .aggregation import by_round, by_site, no_weights
+from .aggregation import group_by_round, group_by_site, skip_without_weights
 from .metrics import is_loss
 
 _GROWN, _ALONG, _SHRUNK = 0.5, 0.95, 0.25
@@ -26,10 +26,10 @@ def _others_data(run: Run) -> str | None:
     example = run.spec.job.example
     if example and example.folder:
         return "Sites of NVFlare's own examples may have the same data and do the same."
-    return no_weights(run) or (None if len(run.spec.sites) > 1 else "The job has one site.")
+    return skip_without_weights(run) or (None if len(run.spec.sites) > 1 else "The job has one site.")
 
 
-@check(
+@register_check(
     "federated",
     holds="No site sent the weights that another site sent, or itself in another round, and no global model.",
     unless=_others_data,
@@ -61,7 +61,7 @@ def results_are_their_own(run: Run) -> Iterator[Result]:
             yield unknown(f"{message}, to the last digit.", line)
     if alike:
         yield holds(alike[0], run.training.models[-1])
-    for site, theirs in by_site(run).items():
+    for site, theirs in group_by_site(run).items():
         for before, line in pairwise(theirs):
             if _mixes(line.event, before.event):
                 message = f"{site} sent in round {line.event.round} a mixture of what it had sent and got"
@@ -73,19 +73,21 @@ def _mixes(event: TaskEvent, before: TaskEvent) -> bool:
     models = event.sent, event.sketch, before.sent, before.sketch
     if event.kept is None or not event.sent or len({*map(len, models)}) > 1:
         return False
-    got, sent, change = ([*map(sub, model, event.sent)] for model in (before.sent, made(before), made(event)))
-    rest = reject(reject(change, got), reject(sent, got))
+    got, sent, change = (
+        [*map(sub, model, event.sent)] for model in (before.sent, sketch_made(before), sketch_made(event))
+    )
+    rest = reject_vector(reject_vector(change, got), reject_vector(sent, got))
     return sum(map(bool, change)) > _PLANE and math.hypot(*rest) < _ROUNDED * math.hypot(*change)
 
 
-@check(
+@register_check(
     "federated",
     holds="A site's result is closer to the model that it was sent than chance would have it.",
-    unless=no_weights,
+    unless=skip_without_weights,
 )
 def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
     """So is that model to the results of the round before."""
-    rounds = by_round(run)
+    rounds = group_by_round(run)
     first = rounds[0][1]
     later = run.training.models[len(first) :]
     for what, lines in (("in the first round", first), ("after the first round", later)):
@@ -105,9 +107,9 @@ def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
     if follow and all(_by_chance(line.event.follows, line.event) for line in follow):
         message = "The model that sites got in each round has nothing to do with the results before it"
         yield fails(f"{message} (correlation {follow[0].event.follows:.3f}).", follow[0])
-    for site, theirs in by_site(run).items():
-        if all(left(line.event) < _SHRUNK for line in theirs):
-            message = f"{site} sent models with {left(theirs[0].event):.0%} of what it was sent in them"
+    for site, theirs in group_by_site(run).items():
+        if all(share_left(line.event) < _SHRUNK for line in theirs):
+            message = f"{site} sent models with {share_left(theirs[0].event):.0%} of what it was sent in them"
             yield unknown(f"{message}, as a new one has that is trained in each round.", theirs[0])
     for line in first:
         if line.event.moved is not None and not line.event.sent:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 
 from rekindle.flare.log import TRAINERS, LogRecord
-from rekindle.judge.check import Result, check, fails, holds, unknown
-from rekindle.judge.printed import wrong_models
+from rekindle.judge.check import Result, fails, holds, register_check, unknown
+from rekindle.judge.printouts import find_wrong_models
 from rekindle.judge.run import Run
 
 from .logs import RAISED
@@ -18,7 +18,7 @@ _OF_TRAINER = re.compile(
 """A site's records on the trainer that it started: its output and its end."""
 
 
-@check("foreign", holds="The server's log goes on to the end of the run.")
+@register_check("foreign", holds="The server's log goes on to the end of the run.")
 def came_to_its_end(run: Run) -> Result:
     """Where it does not, the run may still go, hang, or have been stopped, which its files do not show,
     unless its log shows that a trainer in its own process ended.
@@ -50,8 +50,8 @@ def _end_of_trainer(records: list[LogRecord]) -> LogRecord | None:
     return own[-1] if own and (own[-1].logger not in TRAINERS or RAISED.match(own[-1].message)) else None
 
 
-@check("foreign", holds="No model that a trainer printed is of NaN alone, or the same each time.")
+@register_check("foreign", holds="No model that a trainer printed is of NaN alone, or the same each time.")
 def printed_models_are_trained(run: Run) -> Iterator[Result]:
     for name in run.workspace.sites:
-        for record, message in wrong_models(run.logs.records(name)):
+        for record, message in find_wrong_models(run.logs.records(name)):
             yield fails(f"A trainer, as {name} logged it: {message}", record.at)

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from rekindle.flare.workspace import SERVER
 from rekindle.host import files, folders
 from rekindle.host.archive import FILE_LIMIT
-from rekindle.judge.check import Result, check, fails, holds, unknown
+from rekindle.judge.check import Result, fails, holds, register_check, unknown
 from rekindle.judge.run import Run
 from rekindle.records import events
-from rekindle.records.text import few
+from rekindle.records.text import list_few
 
 _CODE = {".py", ".so", ".sh"}
 """Files that Python or a shell may run without being named."""
@@ -37,14 +37,16 @@ _SERVER = (
 )
 
 
-@check("federated", holds="No trainer recorded an exception.")
+@register_check("federated", holds="No trainer recorded an exception.")
 def nobody_raised(run: Run) -> Iterator[Result]:
     for line in run.of(events.ExceptionEvent):
         event = line.event
         yield fails(f"{event.who} raised {event.kind}: {event.message[:300]}", line)
 
 
-@check("federated", holds="Every file is a regular one of bounded size, and every line of evidence an event.")
+@register_check(
+    "federated", holds="Every file is a regular one of bounded size, and every line of evidence an event."
+)
 def everything_is_read(run: Run) -> Iterator[Result]:
     for message in run.unread:
         yield unknown(message)
@@ -52,7 +54,7 @@ def everything_is_read(run: Run) -> Iterator[Result]:
         yield unknown(f"Line {number} of {file} is not an event.", file)
 
 
-@check(
+@register_check(
     "federated",
     holds="Every line of evidence, and the record of the run's end, repeat the nonce of its spec.",
 )
@@ -67,7 +69,7 @@ def all_of_this_run(run: Run) -> Iterator[Result]:
         yield unknown("The record of the run's end has another nonce than its spec.", folders.ENDED)
 
 
-@check(
+@register_check(
     "federated",
     holds="Every line of evidence is of the site and rank of its file, and contradicts none there.",
 )
@@ -81,8 +83,8 @@ def everyone_writes_their_own(run: Run) -> Iterator[Result]:
     writers: dict[str, tuple[type[events.Event], ...]] = {
         f"{folders.EVIDENCE}/job.jsonl": _JOB,
         folders.SERVER_EVENTS: _SERVER,
-        folders.server_events(run.workspace.job): _SERVER,
-        **dict.fromkeys(map(folders.samples, nodes), (events.SampleEvent,)),
+        folders.name_server_events(run.workspace.job): _SERVER,
+        **dict.fromkeys(map(folders.name_samples, nodes), (events.SampleEvent,)),
     }
     first: dict[tuple[object, ...], events.Event] = {}
     for line in run.lines:
@@ -98,7 +100,7 @@ def everyone_writes_their_own(run: Run) -> Iterator[Result]:
         if rank:
             own = isinstance(event, events.RankEvent) and (event.site, event.rank) == rank
         else:
-            site, file = folders.recorder(line.file)
+            site, file = folders.parse_recorder(line.file)
             written = writers.get(file, ())
             if isinstance(event, events.ConfigurationEvent):
                 own = event.member == (site or SERVER) and events.ConfigurationEvent in written
@@ -112,7 +114,7 @@ def _undigested(run: Run) -> str | None:
     return None if run.spec.files else "The run's spec has no digests of what was sent."
 
 
-@check(
+@register_check(
     "federated",
     "acceptance",
     holds="Every file of the job's code is as it was sent, and so is every copy of it that NVFlare ran.",
@@ -141,18 +143,18 @@ def files_are_as_sent(run: Run) -> Iterator[Result]:
             yield unknown(f"{file}, which NVFlare ran, is not the file that was sent.", file)
     notes = []
     if large := sorted(name for name, digest in sent.items() if not digest):
-        notes.append(f"Too large to be collected and compared: {few(large)}.")
+        notes.append(f"Too large to be collected and compared: {list_few(large)}.")
     if data:
-        notes.append(f"Data that is not as it was sent: {few(sorted(data))}.")
+        notes.append(f"Data that is not as it was sent: {list_few(sorted(data))}.")
     if more := [name for name in _code(job) if name not in sent]:
-        notes.append(f"Code in the job's folder that was not sent: {few(more)}.")
+        notes.append(f"Code in the job's folder that was not sent: {list_few(more)}.")
     if notes:
         yield holds(" ".join(notes))
 
 
 def _digest(path: Path) -> str | None:
     with suppress(OSError):
-        return files.sha256(path)
+        return files.digest_file(path)
     return None
 
 

@@ -9,17 +9,17 @@ from rekindle.flare.log import TRAINERS
 from rekindle.flare.tasks import CAME
 from rekindle.flare.workspace import SERVER
 from rekindle.host import folders
-from rekindle.judge.check import Result, check, fails, unknown
+from rekindle.judge.check import Result, fails, register_check, unknown
 from rekindle.judge.run import Run
-from rekindle.judge.sketches import EXACT, QUANTISED, made, same
-from rekindle.judge.trained import TRAINS
+from rekindle.judge.sketches import EXACT, QUANTISED, is_same, sketch_made
+from rekindle.judge.tasks import TRAINS
 from rekindle.records.events import DeviceEvent, RoundEvent, Sketch, TaskEvent
 
 _AGGREGATED = r"Contribution from (\S{1,200}) ACCEPTED by the aggregator at round"
 """A site's message when it aggregates a result of swarm learning."""
 
 
-@check(
+@register_check(
     "federated",
     holds="Our component at the server recorded every result that the server's log has, and no other.",
 )
@@ -29,7 +29,8 @@ def server_recorded_every_result(run: Run) -> Iterator[Result]:
     for name in run.account.aggregators:
         logged.update((name, line.match[1], TRAINS) for line in run.logs.find(name, _AGGREGATED))
     results = Counter(
-        (folders.recorder(line.file)[0] or SERVER, line.event.site, line.event.task) for line in run.results
+        (folders.parse_recorder(line.file)[0] or SERVER, line.event.site, line.event.task)
+        for line in run.results
     )
     if not results:
         yield unknown("Our component at the server recorded no result.")
@@ -46,7 +47,7 @@ def server_recorded_every_result(run: Run) -> Iterator[Result]:
             yield unknown(f"The log of {owner} has {counts}, and our component recorded {results[key]}.")
 
 
-@check(
+@register_check(
     "federated",
     "foreign",
     holds="Every result is OK and finite, and every task and launched process ended well.",
@@ -88,21 +89,21 @@ def _bad_ends(run: Run) -> Iterator[Result]:
                 yield fails(f"{site.name} logged: {record.message[:300]}", record.at)
 
 
-def no_ranks(run: Run) -> str | None:
+def skip_without_ranks(run: Run) -> str | None:
     """Return why checks of what ranks recorded do not apply to a run; None if they do."""
     return None if run.of(RoundEvent) else "The trainers record nothing by themselves."
 
 
-def no_devices(run: Run) -> str | None:
+def skip_without_devices(run: Run) -> str | None:
     """Return why checks of what ranks ran on do not apply to a run; None if they do."""
     return None if run.of(DeviceEvent) else "The trainers record no device by themselves."
 
 
-@check(
+@register_check(
     "federated",
     holds="The model from which every rank starts a round is the one that the server sent its site.",
     needs=(TaskEvent,),
-    unless=no_ranks,
+    unless=skip_without_ranks,
 )
 def trainers_start_from_the_servers_model(run: Run) -> Iterator[Result]:
     sent = _by_round(run)
@@ -114,17 +115,17 @@ def trainers_start_from_the_servers_model(run: Run) -> Iterator[Result]:
             )
 
 
-@check(
+@register_check(
     "federated",
     holds="What the server got from a site is what every rank of it ended the round with.",
     needs=(TaskEvent,),
-    unless=no_ranks,
+    unless=skip_without_ranks,
 )
 def server_gets_what_trainers_made(run: Run) -> Iterator[Result]:
     sent = _by_round(run)
     for line in run.of(RoundEvent):
         event, task = line.event, sent.get((line.event.site, line.event.round))
-        if task and task.sketch and not _is(event.sketch_out, made(task), task):
+        if task and task.sketch and not _is(event.sketch_out, sketch_made(task), task):
             yield fails(f"The server got another model in round {event.round} than {event.who} made.", line)
 
 
@@ -134,4 +135,4 @@ def _by_round(run: Run) -> dict[tuple[str, int | None], TaskEvent]:
 
 def _is(recorded: Sketch | None, seen: Sketch, task: TaskEvent) -> bool:
     """Whether a rank's model is the server's; nearly, if messages have fewer than 32 bits a number."""
-    return same(recorded, seen, QUANTISED if task.bytes < 4 * task.values else EXACT)
+    return is_same(recorded, seen, QUANTISED if task.bytes < 4 * task.values else EXACT)

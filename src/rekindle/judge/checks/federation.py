@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from statistics import median
 
-from rekindle.flare.lost import joined
+from rekindle.flare.losses import count_joins
 from rekindle.flare.workspace import SERVER
 from rekindle.host import folders
-from rekindle.judge.check import Result, check, fails, holds, unknown
+from rekindle.judge.check import Result, fails, holds, register_check, unknown
 from rekindle.judge.run import Run
 from rekindle.judge.sites import NEVER
 from rekindle.records.events import TaskEvent
@@ -26,7 +26,7 @@ def _on_one_host(run: Run) -> str | None:
     return None if run.spec.federated else "All sites are on one host."
 
 
-@check(
+@register_check(
     "federated",
     holds="Every site connected to the server by TLS with a certificate of its own, and nobody else did.",
     unless=_on_one_host,
@@ -45,7 +45,7 @@ def only_sites_connected(run: Run) -> Iterator[Result]:
             peers.setdefault(name, set()).add(match["peer"])
         elif name != run.spec.user:
             yield fails(f"Line {number} of job.log: {name}, no site of the run, connected.", folders.JOB_LOG)
-    came = joined(run.logs.printed)
+    came = count_joins(run.logs.printed)
     for name in sorted(came.keys() - sites):
         yield fails(f"{name}, which is no site of the run, joined the federation.", folders.JOB_LOG)
     for name in sorted(sites):
@@ -58,7 +58,7 @@ def only_sites_connected(run: Run) -> Iterator[Result]:
     yield holds(f"{len(sites)} sites connected by TLS, each with its own certificate.{more}", folders.JOB_LOG)
 
 
-@check(
+@register_check(
     "federated",
     holds="No site left before the end, unless the inventory lets the job go on without it.",
     unless=_on_one_host,
@@ -74,7 +74,7 @@ def sites_stayed(run: Run) -> Iterator[Result]:
             yield fails(f"{message}, and the job needs {least} sites.")
 
 
-@check(
+@register_check(
     "federated",
     holds="The server's log shows how long it waited for the slowest site in a round.",
     needs=(TaskEvent,),

@@ -4,16 +4,16 @@
 from collections.abc import Iterator
 
 from rekindle.gpus import xids
-from rekindle.judge.check import Result, check, holds, unknown, without_gpus
+from rekindle.judge.check import Result, holds, register_check, skip_without_gpus, unknown
 from rekindle.judge.run import Run
 from rekindle.records.events import SampleEvent
-from rekindle.records.evidence import Line
+from rekindle.records.evidence import EvidenceLine
 
 
-@check(
+@register_check(
     "federated",
     holds="No assigned GPU met an Xid error or an uncorrected one of its memory, from first to last sample.",
-    unless=without_gpus,
+    unless=skip_without_gpus,
 )
 def no_gpu_errors(run: Run) -> Iterator[Result]:
     """A run with such an error proves nothing. A GPU without error counts (NVML reports no ECC) is named, and
@@ -36,7 +36,7 @@ def _errors(run: Run, uuid: str) -> list[Result]:
     seen: dict[int, Result] = {}
     for line in run.samples.of_gpu(uuid):
         for xid in _of(line.event, uuid) or ():
-            seen.setdefault(xid, unknown(f"{uuid} had {xids.named(xid)}", line))
+            seen.setdefault(xid, unknown(f"{uuid} had {xids.name_xid(xid)}", line))
     counts = _counts(run, uuid)
     for count, line in counts:
         if count != counts[0][0]:
@@ -46,7 +46,7 @@ def _errors(run: Run, uuid: str) -> list[Result]:
     return [*seen.values()]
 
 
-def _counts(run: Run, uuid: str) -> list[tuple[int | None, Line[SampleEvent]]]:
+def _counts(run: Run, uuid: str) -> list[tuple[int | None, EvidenceLine[SampleEvent]]]:
     return [
         (line.event.gpus[uuid].ecc_uncorrected, line)
         for line in run.samples.of_gpu(uuid)

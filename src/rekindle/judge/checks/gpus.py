@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from rekindle.judge.check import Result, check, fails, gravity, holds, unknown, without_gpus
+from rekindle.judge.check import Result, fails, holds, rank_result, register_check, skip_without_gpus, unknown
 from rekindle.judge.run import Run
 from rekindle.records.events import DeviceEvent, GpuSample, SampleEvent
 
-from .processes import first_tasks, last_results
+from .processes import find_first_tasks, find_last_results
 
 _WARM_S = 2.0
 """Work on a GPU counts after this time: creating the context is work too."""
@@ -39,10 +39,10 @@ class _Seen(NamedTuple):
         return f"{self.uuid}: {', '.join(parts) or 'no process of its sites'}"
 
 
-@check(
+@register_check(
     "federated",
     holds="Every site's processes, by PID, held memory of each GPU that it was given and worked there.",
-    unless=without_gpus,
+    unless=skip_without_gpus,
 )
 def gpus_used(run: Run) -> Iterator[Result]:
     """So did every rank that reported the GPU. For a job that needs no GPU, it only reports what the
@@ -91,8 +91,8 @@ def _needed(run: Run) -> bool:
 
 def _during(run: Run) -> list[SampleEvent]:
     """Return the samples from the first task to the first after the last result; none without that one."""
-    done = max(last_results(run).values(), default=None)
-    began = min(first_tasks(run).values(), default=0.0)
+    done = max(find_last_results(run).values(), default=None)
+    began = min(find_first_tasks(run).values(), default=0.0)
     samples = [line.event for line in run.samples.lines if line.event.gpus and line.event.time >= began]
     after = [sample.time for sample in samples if done is not None and sample.time >= done]
     return [sample for sample in samples if after and sample.time <= after[0]]
@@ -247,5 +247,5 @@ def _by_gpu(uuid: str, held: str, pids: Collection[str], gpus: Collection[GpuSam
 def _worst(used: Iterable[Result], at: Any) -> Result:
     """Return the gravest of results by GPU as one, in one sentence."""
     found = list(used)
-    state = min(found, key=gravity).state
+    state = min(found, key=rank_result).state
     return Result(state, f"{'; '.join(result.message for result in found if result.state == state)}.", at)

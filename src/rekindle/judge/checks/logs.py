@@ -11,12 +11,12 @@ from typing import Literal
 import msgspec
 
 from rekindle.flare.log import OF_TORCH, RETURNED, TRAINERS, LogRecord
-from rekindle.flare.lost import of_the_lost
+from rekindle.flare.losses import is_about_lost
 from rekindle.flare.workspace import SERVER
 from rekindle.host import folders
-from rekindle.judge.check import Result, check, fails, holds, unknown
+from rekindle.judge.check import Result, fails, holds, register_check, unknown
 from rekindle.judge.run import Run
-from rekindle.records import decodable, decode
+from rekindle.records import allow_decoding, decode_json
 
 _FIRST = {
     "server": (
@@ -79,23 +79,23 @@ class Harmless(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Only once the server has asked the sites to end."""
 
 
-_ALL = decodable(tuple[Harmless, ...])
+_ALL = allow_decoding(tuple[Harmless, ...])
 
 
 @cache
 def harmless() -> tuple[Harmless, ...]:
     """Return the list, ``harmless.json``."""
-    return decode(files(__package__).joinpath("harmless.json").read_bytes(), _ALL)
+    return decode_json(files(__package__).joinpath("harmless.json").read_bytes(), _ALL)
 
 
-def in_turn(run: Run) -> bool:
+def is_in_turn(run: Run) -> bool:
     """Return whether NVFlare's simulator restarted a site's client for each task."""
     of_sites = (run.logs.records(site.name) for site in run.spec.sites)
     pairs = (pair for records in of_sites for pair in pairwise(records))
     return any(_TURN in last.message and then.message.strip() == _FIRST["site"][0] for last, then in pairs)
 
 
-@check(
+@register_check(
     "federated",
     holds="The logs of server and sites go from NVFlare's first line to its last, and never back.",
 )
@@ -103,7 +103,7 @@ def logs_are_whole(run: Run) -> Iterator[Result]:
     """The log of job.py repeats the server's up to its end, in lines of the loggers and levels that its
     console shows.
     """
-    turns = in_turn(run)
+    turns = is_in_turn(run)
     for name in run.members:
         records, kind = run.logs.records(name), "server" if name == "server" else "site"
         if not records:
@@ -149,7 +149,7 @@ def _printed(run: Run) -> Iterator[tuple[str, str]]:
             yield console[1], _CONTEXT.sub("", line[console.end() :], count=1)
 
 
-@check(
+@register_check(
     "federated",
     "foreign",
     holds="No log or error log of the server or a site has an unexplained error; the server aborted nothing.",
@@ -166,22 +166,22 @@ def no_error_logged(run: Run) -> Iterator[Result]:
         if content.strip() and not errors:
             yield unknown(f"{name}'s error log is not NVFlare's.", member.path(member.error_log))
         found = [
-            *unexplained(name, run.logs.records(name), lost=run.sites.lost),
-            *unexplained(name, errors, ended=True, lost=run.sites.lost),
+            *find_unexplained(name, run.logs.records(name), lost=run.sites.lost),
+            *find_unexplained(name, errors, ended=True, lost=run.sites.lost),
         ]
         for record, message in sorted(found, key=lambda each: "Aborting current RUN" in each[1]):
-            yield fails(f"{who} logged: {cause(record, message)}", record.at)
+            yield fails(f"{who} logged: {read_error(record, message)}", record.at)
     if aborts:
         yield fails(f"NVFlare aborted the run: {aborts[0].match.group(1)}", aborts[0])
 
 
-def cause(record: LogRecord, message: str) -> str:
+def read_error(record: LogRecord, message: str) -> str:
     """Return the message of an error in a log; of a traceback, its exception."""
     raised = [line for line in record.more if RAISED.match(line)]
     return raised[-1][:300] if raised and message.startswith("Traceback") else message[:300]
 
 
-def unexplained(
+def find_unexplained(
     name: str, records: list[LogRecord], ended: bool = False, lost: Collection[str] = ()
 ) -> Iterator[tuple[LogRecord, str]]:
     """Yield the records of a log with an error that is not harmless, and its message.
@@ -196,9 +196,9 @@ def unexplained(
     for record in records:
         ended = ended or any(word in record.message for word in _ENDING)
         for message in _errors(record):
-            texts = {message, cause(record, message)}
+            texts = {message, read_error(record, message)}
             known = any(_is_harmless(kind, record.logger, text, ended) for text in texts)
-            if not known and not of_the_lost(message, lost):
+            if not known and not is_about_lost(message, lost):
                 yield record, message
 
 
@@ -209,13 +209,15 @@ def _errors(record: LogRecord) -> Iterator[str]:
         yield next((line for line in reversed(record.more) if RAISED.match(line)), record.message)
 
 
-@check("federated", "foreign", holds="Trainers print no unexplained exception and no end of a process.")
+@register_check(
+    "federated", "foreign", holds="Trainers print no unexplained exception and no end of a process."
+)
 def trainers_print_no_failure(run: Run) -> Iterator[Result]:
     overcome = []
     for name in run.members:
         records = run.logs.records(name)
         last = max((record.time for record in records if RETURNED.search(record.message)), default=0.0)
-        for record, message in printed_failures(records):
+        for record, message in find_printed_failures(records):
             if record.time < last and not _LASTING.search(message):
                 overcome.append((record, f"{name}: {message}"))
             else:
@@ -226,7 +228,7 @@ def trainers_print_no_failure(run: Run) -> Iterator[Result]:
         yield holds(f"Trainers printed exceptions and went on to send results, {message}{more}.", record.at)
 
 
-def printed_failures(records: list[LogRecord]) -> Iterator[tuple[LogRecord, str]]:
+def find_printed_failures(records: list[LogRecord]) -> Iterator[tuple[LogRecord, str]]:
     """Yield exceptions and ends of processes that trainers printed."""
     over = headed = False
     begun: list[LogRecord] = []
@@ -246,7 +248,9 @@ def printed_failures(records: list[LogRecord]) -> Iterator[tuple[LogRecord, str]
         yield begun[0], "a traceback without its exception"
 
 
-@check("federated", holds="What job.py printed has no error of NVFlare's and no traceback but harmless ones.")
+@register_check(
+    "federated", holds="What job.py printed has no error of NVFlare's and no traceback but harmless ones."
+)
 def job_printed_no_error(run: Run) -> Iterator[Result]:
     if not any(line.strip() for line in run.logs.printed):
         yield unknown("What job.py printed was not kept.")
@@ -267,7 +271,7 @@ def job_printed_no_error(run: Run) -> Iterator[Result]:
             result, message, of_site = unknown if of_site else fails, printed, None  # a site's went on
         elif not console and _DIED.match(printed):
             message = printed
-        if message is None or of_the_lost(message, run.sites.lost):
+        if message is None or is_about_lost(message, run.sites.lost):
             continue
         if not _is_harmless("job", logger, message, after_end=True):
             yield result(f"Line {number} of job.log: {message[:300]}", folders.JOB_LOG)

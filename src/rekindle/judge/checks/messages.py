@@ -3,9 +3,9 @@
 
 import re
 
-from rekindle.judge.check import Options, Result, claim, fails, holds, unknown
+from rekindle.judge.check import Options, Result, fails, holds, register_claim, unknown
 from rekindle.judge.run import Run
-from rekindle.judge.summary import host_memory_mib
+from rekindle.judge.summary import find_peaks
 from rekindle.records.events import FinalEvent, RoundEvent, SampleEvent
 
 _MB = r"(\d{1,12}(?:\.\d{1,12})?) MB"
@@ -16,7 +16,7 @@ _QUANTISED = (
 _TENSORS = r"(\d{1,9}) tensors, [^(]{1,80}\((\d{1,18}) bytes\)"
 
 
-@claim(
+@register_claim(
     holds="Every site reported the size of its weights both ways in every round.",
     needs=(FinalEvent, RoundEvent),
 )
@@ -38,7 +38,7 @@ def bytes_exchanged(run: Run, options: Options) -> Result:
     return holds(message, lines[-1])
 
 
-@claim(
+@register_claim(
     holds="The server's log shows each site's tensors produced and consumed as streamed blobs in every round."
 )
 def tensors_streamed(run: Run, options: Options) -> Result:
@@ -58,7 +58,9 @@ def tensors_streamed(run: Run, options: Options) -> Result:
     return holds(message, streamed[-1])
 
 
-@claim(holds="The logs of server and sites show every message quantised, to the share that the job asks for.")
+@register_claim(
+    holds="The logs of server and sites show every message quantised, to the share that the job asks for."
+)
 def messages_quantised(run: Run, options: Options) -> Result:
     """Option: ``at_most_share`` of its size."""
     rounds, bar = run.spec.job.rounds, float(options["at_most_share"])
@@ -75,11 +77,11 @@ def messages_quantised(run: Run, options: Options) -> Result:
     return holds(f"Every message was quantised, from {before} MB to {after:.2f} MB.", lines[-1])
 
 
-@claim(
+@register_claim(
     holds="The driver sampled the host memory of the server and of every site's client.", needs=(SampleEvent,)
 )
 def memory_recorded(run: Run, options: Options) -> Result:
-    peaks = host_memory_mib(run)
+    peaks = find_peaks(run)
     missing = [name for name in run.members if not peaks.get(name)]
     if missing:
         return unknown(f"No sample has the memory of {missing[0]}.")

@@ -7,13 +7,22 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from rekindle.flare.announced import components
+from rekindle.flare.configuration import read_components
 from rekindle.flare.workspace import SERVER
-from rekindle.judge.check import Options, Result, check, claim, fails, holds, shown, unknown
+from rekindle.judge.check import (
+    Options,
+    Result,
+    fails,
+    hold_if,
+    holds,
+    register_check,
+    register_claim,
+    unknown,
+)
 from rekindle.judge.run import Run
 from rekindle.records.events import FinalEvent, RoundEvent
 
-from .aggregation import by_site
+from .aggregation import group_by_site
 
 _RANGES = {"accuracy": (0.0, 1.0), "loss": (0.0, 1e4), "eval_loss": (0.0, 1e4)}
 """Mean cross-entropies are above 20 only for a model that is very sure of wrong answers."""
@@ -39,7 +48,7 @@ def _selects_by(run: Run) -> dict[str, bool]:
 
     And whether it takes the highest.
     """
-    selectors = (item for item in components(run.workspace) if item["path"].endswith("ModelSelector"))
+    selectors = (item for item in read_components(run.workspace) if item["path"].endswith("ModelSelector"))
     given = [item.get("args", {}) for item in selectors]
     highest = {str(args.get("key_metric", "")): not args.get("negate_key_metric") for args in given}
     return {name: of for name, of in highest.items() if name and name not in _DEFAULTS}
@@ -50,7 +59,7 @@ def _no_metrics(run: Run) -> str | None:
     return None if reported or run.of(RoundEvent) or _selects_by(run) else "No site reported a metric."
 
 
-@check(
+@register_check(
     "federated",
     holds="Each site's loss, or else a metric, is finite; what selects the best model was sent.",
     unless=_no_metrics,
@@ -140,7 +149,7 @@ def is_loss(name: str) -> bool:
     return words[-1:] == [_LOSS] and _STAGES.issuperset(words[:-1])
 
 
-@check(
+@register_check(
     "federated",
     holds="No site's loss is the same in all rounds, and not every loss rises in every round.",
     unless=_no_losses,
@@ -155,7 +164,7 @@ def loss_falls(run: Run) -> Iterator[Result]:
         theirs = [values for (of, _), values in losses.items() if of == site]
         if all(len(values) > 2 and values[0] and len({*values}) == 1 for values in theirs):
             yield unknown(f"{site} reported a loss of {theirs[0][0]:g} in every round, to the last digit.")
-    steps = [[line.event.trained or 0.0 for line in lines] for lines in by_site(run).values()]
+    steps = [[line.event.trained or 0.0 for line in lines] for lines in group_by_site(run).values()]
     undone = "as where what sites learn is undone, by differences of the wrong sign, or the rate is too high"
     if _rise(losses.values()):
         (site, name), values = min(losses.items())
@@ -195,7 +204,7 @@ def _of_ranks(run: Run) -> Iterator[Result]:
         yield holds(f"The loss fell: {', '.join(falls)}.", run.of(RoundEvent)[-1])
 
 
-@claim(
+@register_claim(
     holds="The final global model's metric reaches what the job asks for, on held-out data.",
     needs=(FinalEvent,),
 )
@@ -205,10 +214,10 @@ def metric_reached(run: Run, options: Options) -> Result:
     value = run.final.event.metrics.get(name) if run.final else None
     if value is None:
         return unknown(f"No final {name} was reported.", run.final)
-    return shown(value >= bar, f"Final {name} {value:.4f}; at least {bar:g} is required.", run.final)
+    return hold_if(value >= bar, f"Final {name} {value:.4f}; at least {bar:g} is required.", run.final)
 
 
-@claim(
+@register_claim(
     holds="The final global model's metric fell to the share that the job asks for, on held-out data.",
     needs=(FinalEvent, RoundEvent),
 )
@@ -223,4 +232,4 @@ def metric_fell(run: Run, options: Options) -> Result:
     first = sum(firsts) / len(firsts)
     fell = f"{name} went from {first:.4f} to {value:.4f}, to {value / first:.2f} of it"
     message = f"{fell}; at most {share:g} is required."
-    return shown(value <= share * first, message, run.final)
+    return hold_if(value <= share * first, message, run.final)

@@ -4,8 +4,8 @@
 from collections.abc import Iterator
 
 from rekindle.host.archive import FILE_LIMIT
-from rekindle.host.files import sha256
-from rekindle.judge.check import Options, Result, check, claim, fails, holds, unknown
+from rekindle.host.files import digest_file
+from rekindle.judge.check import Options, Result, fails, holds, register_check, register_claim, unknown
 from rekindle.judge.run import Run
 from rekindle.records.events import ModelEvent, TaskEvent
 
@@ -13,7 +13,7 @@ _WIDEST = 8
 """Bytes that one value of a saved model has at most."""
 
 
-@claim(
+@register_claim(
     holds="The server saved a model that is finite, not all zeros, and not the one that the run began with."
 )
 def global_model_saved(run: Run, options: Options) -> Result:
@@ -33,7 +33,7 @@ def global_model_saved(run: Run, options: Options) -> Result:
     return min(found, key=lambda result: ("fails", "holds", "unknown").index(result.state))
 
 
-@check(
+@register_check(
     "federated",
     holds="Every model that the server saved loads in the run's environment: finite, not all zeros, trained.",
 )
@@ -53,7 +53,7 @@ def saved_models_load(run: Run) -> Iterator[Result]:
             yield unknown(f"{stayed or name}: nothing shows whether it loads in the run's environment.")
         elif message := _flaw(line.event, began.event if began else None):
             yield fails(f"{name} {message}.", line)
-        elif not stayed and line.event.sha256 != sha256(run.folder / file):
+        elif not stayed and line.event.sha256 != digest_file(run.folder / file):
             yield unknown(f"{name} is not the file that was loaded in the run's environment.", line)
         elif stayed and line.event.values * _WIDEST < FILE_LIMIT:
             yield unknown(f"{stayed} as too large, and has {line.event.values} values.", line)

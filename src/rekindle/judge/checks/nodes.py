@@ -7,12 +7,12 @@ from pathlib import Path
 from statistics import median
 
 from rekindle.host import files, folders
-from rekindle.judge.check import Result, check, fails, holds, unknown
+from rekindle.judge.check import Result, fails, holds, register_check, unknown
 from rekindle.judge.run import Run
 from rekindle.records import Site
 from rekindle.records.events import DeviceEvent
 
-from .exchange import no_devices, no_ranks
+from .exchange import skip_without_devices, skip_without_ranks
 
 _STRAGGLES = 1.5
 """Times as long as the other nodes' ranks take for their own part of the steps …"""
@@ -30,10 +30,10 @@ _LINK = re.compile(r"\[(?P<device>\d{1,4})\][\w.-]{1,40}:\d{1,4}/(?P<link>IB|RoC
 """NET/IB's list of devices: ``[0]mlx5_0:1/RoCE``."""
 
 
-@check(
+@register_check(
     "federated",
     holds="Every node of the allocation had its ranks of every site; without nodes all are on one machine.",
-    unless=no_devices,
+    unless=skip_without_devices,
 )
 def ranks_on_their_nodes(run: Run) -> Iterator[Result]:
     devices = {(line.event.site, line.event.rank): line for line in run.of(DeviceEvent)}
@@ -51,10 +51,10 @@ def ranks_on_their_nodes(run: Run) -> Iterator[Result]:
                 yield unknown(f"{who} ran on {line.event.node}; others on {first.event.node}.", line)
 
 
-@check(
+@register_check(
     "federated",
     holds="No node's ranks take much longer than others' for their own part of the steps.",
-    unless=no_ranks,
+    unless=skip_without_ranks,
 )
 def nodes_keep_pace(run: Run) -> Iterator[Result]:
     by_node: dict[str, list[float]] = {}
@@ -82,10 +82,10 @@ def _on_one_machine(run: Run) -> str | None:
     spread = any(
         len({run.spec.node_of(site, rank) for rank in range(site.ranks)}) > 1 for site in run.spec.sites
     )
-    return no_devices(run) if spread else "The ranks of each site are on one machine."
+    return skip_without_devices(run) if spread else "The ranks of each site are on one machine."
 
 
-@check(
+@register_check(
     "federated",
     holds="Ranks of different nodes communicated over what NCCL reports; gloo and gRPC use TCP.",
     unless=_on_one_machine,
@@ -100,7 +100,7 @@ def ranks_crossed_the_network(run: Run) -> Iterator[Result]:
                 yield holds(f"Ranks crossed the network by {by}, over TCP.", lines[-1])
             continue
         crossed: dict[str, str] = {}
-        for path in files.found(run.folder, f"{folders.EVIDENCE}/{site.name}.nccl-*.log"):
+        for path in files.find_files(run.folder, f"{folders.EVIDENCE}/{site.name}.nccl-*.log"):
             for link in _crossed(run, site, path):
                 crossed.setdefault(link, path.relative_to(run.folder).as_posix())
         if crossed:
@@ -112,7 +112,7 @@ def ranks_crossed_the_network(run: Run) -> Iterator[Result]:
 
 def _crossed(run: Run, site: Site, path: Path) -> Iterator[str]:
     try:
-        text = files.content(path).decode("utf-8", "replace")
+        text = files.read_content(path).decode("utf-8", "replace")
     except OSError:
         return
     links = {match["device"]: match["link"] for match in _LINK.finditer(text)}

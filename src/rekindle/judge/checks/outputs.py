@@ -9,9 +9,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from rekindle.flare import announced
+from rekindle.flare import configuration
 from rekindle.flare.workspace import SERVER, Member, Workspace
-from rekindle.judge.check import Options, Result, claim, fails, holds, unknown
+from rekindle.judge.check import Options, Result, fails, holds, register_claim, unknown
 from rekindle.judge.run import Run
 
 _NO_DIGEST = "quantile"
@@ -33,7 +33,9 @@ _FLOWER_LOSS = re.compile(r"History \(loss, (\w{1,20})\):((?:\s{1,20}round \d{1,
 _FLOWER_POINT = re.compile(r"\(\d{1,9}, ([^()\s,]{1,30})\)|round \d{1,9}: (\S{1,30})")
 
 
-@claim(holds="Each announced site evaluated every model, and reported at least one finite metric of each.")
+@register_claim(
+    holds="Each announced site evaluated every model, and reported at least one finite metric of each."
+)
 def cross_validation_complete(run: Run, options: Options) -> Result:
     sites, (at, evaluations) = run.account.sites, _json(run.workspace, SERVER, "cross_val_results.json")
     if at is None or not sites:
@@ -47,7 +49,7 @@ def cross_validation_complete(run: Run, options: Options) -> Result:
             metrics = rows.get(site, {}).get(model)
             if not metrics:
                 return fails(f"{site} did not evaluate the model {model}.", at)
-            if not any(map(math.isfinite, numbers_in(metrics))):
+            if not any(map(math.isfinite, find_numbers(metrics))):
                 return fails(f"{site} reported no finite metric of the model {model}.", at)
     found = {site: {json.dumps(rows[site][model], sort_keys=True) for model in models} for site in sites}
     alike = all(len(metrics) == 1 for metrics in found.values())
@@ -59,13 +61,15 @@ def cross_validation_complete(run: Run, options: Options) -> Result:
     return holds(f"{len(sites)} sites each evaluated {', '.join(models)}.", at)
 
 
-@claim(
+@register_claim(
     holds="Every requested statistic is there for every announced site and for all together; counts add up."
 )
 def statistics_complete(run: Run, options: Options) -> Result:
     workspace, sites = run.workspace, run.account.sites
     asked = next((flow.arguments.get("statistic_configs") for flow in run.account.flows), None)
-    paths = [component.get("args", {}).get("output_path") for component in announced.components(workspace)]
+    paths = [
+        component.get("args", {}).get("output_path") for component in configuration.read_components(workspace)
+    ]
     name = next((Path(path).name for path in paths if isinstance(path, str) and path), "")
     at, features = _json(workspace, SERVER, name) if name else (None, None)
     if not sites or not isinstance(asked, dict):
@@ -94,7 +98,7 @@ def _missing(
     for feature, statistics in features.items():
         for statistic, rows in _table(statistics).items():
             wanted = (*sites, _GLOBAL)
-            if statistic == _NO_DIGEST and not any(numbers_in(rows)):
+            if statistic == _NO_DIGEST and not any(find_numbers(rows)):
                 wanted = tuple(sites)
             for site in wanted:
                 row = _table(rows).get(site)
@@ -103,10 +107,10 @@ def _missing(
                     continue
                 if row is None or (not row and statistic != _NO_DIGEST):
                     yield f"The statistic {statistic} of {feature[:100]} is not reported for {site}."
-                if not all(map(math.isfinite, numbers_in(row))):
+                if not all(map(math.isfinite, find_numbers(row))):
                     yield f"The statistic {statistic} of {feature[:100]} is not finite for {site}."
             if statistic in _ADD_UP:
-                *of_sites, of_all = (sum(numbers_in(_table(rows).get(site))) for site in (*sites, _GLOBAL))
+                *of_sites, of_all = (sum(find_numbers(_table(rows).get(site))) for site in (*sites, _GLOBAL))
                 if abs(sum(of_sites) - of_all) > _ADD_UP[statistic] * sum(map(abs, of_sites)):
                     yield f"The {statistic}s of {feature[:100]} add up to {sum(of_sites)}, not to {of_all}."
                 if statistic == "count" and not of_all:
@@ -118,7 +122,7 @@ def _doubtful(features: dict[str, Any], sites: list[str]) -> Iterator[str]:
     seen: dict[tuple[float, ...], str] = {}
     found = [(name, rows) for of in features.values() for name, rows in _table(of).items()]
     for site in sites:
-        figures = tuple(numbers_in([_table(rows).get(site) for name, rows in found if name != "count"]))
+        figures = tuple(find_numbers([_table(rows).get(site) for name, rows in found if name != "count"]))
         if figures and not any(figures):
             yield f"{site} reports nothing but zeros."
         twin = seen.setdefault(figures, site)
@@ -126,7 +130,9 @@ def _doubtful(features: dict[str, Any], sites: list[str]) -> Iterator[str]:
             yield f"{site} reports the figures of {twin}, to the last digit."
 
 
-@claim(holds="Every announced site has the same Kaplan-Meier curve, from 1 down and never up, or below 0.")
+@register_claim(
+    holds="Every announced site has the same Kaplan-Meier curve, from 1 down and never up, or below 0."
+)
 def survival_curves_fall(run: Run, options: Options) -> Result:
     sites, first = run.account.sites, None
     if not sites:
@@ -138,8 +144,8 @@ def survival_curves_fall(run: Run, options: Options) -> Result:
         first = content if first is None else first
         if content != first:
             return fails(f"{site}'s curve is another than {sites[0]}'s.", at)
-    curve = list(numbers_in(_table(first).get("km_estimate")))
-    times = list(numbers_in(_table(first).get("timeline")))
+    curve = list(find_numbers(_table(first).get("km_estimate")))
+    times = list(find_numbers(_table(first).get("timeline")))
     falls = all(0 <= after <= before <= 1 for before, after in pairwise(curve))
     if len(curve) < 2 or len(times) != len(curve):
         return fails("The curve has no points.", at)
@@ -148,7 +154,7 @@ def survival_curves_fall(run: Run, options: Options) -> Result:
     return holds(f"{len(sites)} sites have one curve of {len(curve)} points, from 1 to {curve[-1]:.3g}.", at)
 
 
-@claim(
+@register_claim(
     holds="Flower's server had a result of every announced site in each of its rounds, and its losses moved."
 )
 def flower_results_received(run: Run, options: Options) -> Result:
@@ -218,7 +224,7 @@ def _table(of: Any) -> dict[str, Any]:
     return of if isinstance(of, dict) else {}
 
 
-def numbers_in(nested: object) -> Iterator[float]:
+def find_numbers(nested: object) -> Iterator[float]:
     """Yield the numbers in what JSON holds, in their order; NaN in place of implausible ones."""
     left = [nested]
     while left:

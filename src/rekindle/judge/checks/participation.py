@@ -3,13 +3,15 @@
 
 from collections import Counter
 
-from rekindle.flare.announced import Flow, Workflow
+from rekindle.flare.configuration import Flow, Workflow
 from rekindle.flare.tasks import Account, Task
-from rekindle.judge.check import Options, Result, claim, fails, gravity, holds, shown, unknown
+from rekindle.judge.check import Options, Result, fails, hold_if, holds, rank_result, register_claim, unknown
 from rekindle.judge.run import Run
 
 
-@claim(holds="Every announced site returned each task that the workflows have for it, with something in it.")
+@register_claim(
+    holds="Every announced site returned each task that the workflows have for it, with something in it."
+)
 def every_site_took_part(run: Run, options: Options) -> Result:
     """A workflow that samples its sites for each round may leave some out of all."""
     account = run.account
@@ -18,7 +20,7 @@ def every_site_took_part(run: Run, options: Options) -> Result:
     found = [_not_good(task, flow, account) for flow in account.flows for task in account.of(flow)]
     found += [_fewer(site, flow, account) for site in account.sites for flow in account.flows]
     at = account.tasks[-1].last.at if account.tasks else None
-    for result in sorted(filter(None, found), key=gravity):
+    for result in sorted(filter(None, found), key=rank_result):
         return result if result.at else result._replace(at=at)
     good = [task.site for task in account.tasks if task.good]
     returned = ", ".join(site for site in account.sites if site in good)
@@ -71,7 +73,7 @@ def _asked(flow: Workflow, kind: Flow) -> list[tuple[str, int | None]]:
     return [(name, wanted) for name, wanted in flow.tasks().items() if name not in kind.refusable]
 
 
-@claim(holds="Every workflow went on to its end, with every round that it announced.")
+@register_claim(holds="Every workflow went on to its end, with every round that it announced.")
 def rounds_completed(run: Run, options: Options) -> Result:
     account, example = run.account, run.spec.job.example
     shown = "rounds" not in run.spec.job.assumed
@@ -84,7 +86,7 @@ def rounds_completed(run: Run, options: Options) -> Result:
             message = f"job.yml expects {rounds} rounds, and the job announced {flow.rounds} to {flow.kind}"
             return fails(f"{message}: pass {{rounds}} in its command, or correct rounds in job.yml.")
     found = [_finished(run, flow) for flow in account.flows]
-    worst = min(found, key=gravity)
+    worst = min(found, key=rank_result)
     if worst.state != "holds":
         return worst if account.ended else worst._replace(state="unknown")
     return holds(" ".join(result.message for result in found), found[-1].at)
@@ -105,7 +107,7 @@ def _finished(run: Run, flow: Workflow) -> Result:
         return holds(f"{message}{'' if len(ended) == flow.rounds else ', as it may'}.", ended[-1])
     if flow.flow.done:
         message = f"{flow.kind} {'went' if done else 'did not go'} on to its end."
-        return shown(done, message, done[-1] if done else None)
+        return hold_if(done, message, done[-1] if done else None)
     return _by_tasks(account, flow, flow.flow)
 
 

@@ -4,12 +4,12 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from rekindle.flare.announced import launches
+from rekindle.flare.configuration import does_launch
 from rekindle.flare.tasks import GIVEN
-from rekindle.judge.check import Result, check, fails, holds, unknown
+from rekindle.judge.check import Result, fails, holds, register_check, unknown
 from rekindle.judge.run import Run
-from rekindle.records.events import DeviceEvent, SampleEvent, Worked
-from rekindle.records.evidence import Line
+from rekindle.records.events import DeviceEvent, MemberWork, SampleEvent
+from rekindle.records.evidence import EvidenceLine
 
 _SHORTEST_S = 5.0
 """In less time, a client may use less CPU time than the kernel counts."""
@@ -21,10 +21,10 @@ class _Used(NamedTuple):
     seconds: float | None
     """CPU time of what trains there; None if no sample shows any such process."""
     message: str
-    at: Line[SampleEvent]
+    at: EvidenceLine[SampleEvent]
 
 
-@check(
+@register_check(
     "federated",
     holds="The processes of every site that sent a result took CPU time for its tasks.",
 )
@@ -36,12 +36,12 @@ def every_site_worked(run: Run) -> Iterator[Result]:
     if run.spec.nodes and not run.spec.federated:
         yield holds("SLURM's daemons start the ranks: samples do not list their processes.")
         return
-    done = {site: last for site, last in last_results(run).items() if site not in run.sites.lost}
+    done = {site: last for site, last in find_last_results(run).items() if site not in run.sites.lost}
     if not done or not any(line.event.worked for line in run.samples.lines):
         what = "sample has the CPU time of a site" if done else "site sent a recorded result"
         yield unknown(f"No {what}.")
         return
-    given = first_tasks(run)
+    given = find_first_tasks(run)
     used_by_sites = []
     for site, last in sorted(done.items()):
         seen = [line for line in run.samples.lines if site in line.event.worked]
@@ -85,7 +85,7 @@ def _not_distinct(run: Run) -> Iterator[Result]:
             yield unknown(f"{site.ranks} ranks of {site.name} ran in {count} processes.")
 
 
-def last_results(run: Run) -> dict[str, float]:
+def find_last_results(run: Run) -> dict[str, float]:
     """Return when the server got each site's last result, seconds since the epoch."""
     done: dict[str, float] = {}
     for result in run.results:
@@ -93,7 +93,7 @@ def last_results(run: Run) -> dict[str, float]:
     return done
 
 
-def first_tasks(run: Run) -> dict[str, float]:
+def find_first_tasks(run: Run) -> dict[str, float]:
     """Return when the server gave each site its first task, seconds since the epoch."""
     given: dict[str, float] = {}
     zone = run.clocks.ahead_s("server")
@@ -103,18 +103,20 @@ def first_tasks(run: Run) -> dict[str, float]:
     return given
 
 
-def _used(run: Run, site: str, seen: list[Line[SampleEvent]], first: float | None, last: float) -> _Used:
+def _used(
+    run: Run, site: str, seen: list[EvidenceLine[SampleEvent]], first: float | None, last: float
+) -> _Used:
     before = [line for line in seen if first is not None and line.event.time <= first]
     after = [line for line in seen if line.event.time >= last]
     end = after[0] if after else seen[-1]
     began = before[-1].event if before else None
     if began and end.event.time - began.time < _SHORTEST_S:
         began = None
-    then = began.worked[site] if began else Worked(nvflare_s=0.0, others_s=0.0, pids=())
+    then = began.worked[site] if began else MemberWork(nvflare_s=0.0, others_s=0.0, pids=())
     now = end.event.worked[site]
     own = now.nvflare_s - then.nvflare_s
     others = None if now.others_s is None else now.others_s - (then.others_s or 0.0)
-    launched = launches(run.workspace, site)
+    launched = does_launch(run.workspace, site)
     seconds = others if launched else own + (others or 0.0)
     message = f"{site} {own:.2f} s in NVFlare's client"
     message += f" and {others:.2f} s in what that launched" if others is not None else ""

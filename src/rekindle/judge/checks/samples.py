@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator
 from itertools import pairwise
 
-from rekindle.judge.check import Result, check, unknown
+from rekindle.judge.check import Result, register_check, unknown
 from rekindle.judge.run import Run
 from rekindle.records.events import RoundEvent, SampleEvent
 
@@ -13,7 +13,7 @@ _GAP_S = 30.0
 """Samples are a second apart, 3.2 s at most in recorded runs on a host with too few cores; NVML may hang."""
 
 
-@check(
+@register_check(
     "federated",
     holds="The driver took samples from before the first round to after the last one, of all GPUs each time.",
     needs=(SampleEvent,),

@@ -3,11 +3,13 @@
 
 import re
 
-from rekindle.judge.check import Options, Result, claim, fails, holds
+from rekindle.judge.check import Options, Result, fails, holds, register_claim
 from rekindle.judge.run import Run
 
 
-@claim(holds="Every site's metric reached the server in every round, which selected the best model by it.")
+@register_claim(
+    holds="Every site's metric reached the server in every round, which selected the best model by it."
+)
 def best_model_selected(run: Run, options: Options) -> Result:
     """NVFlare leaves out the first round, whose global model nobody has trained yet."""
     rounds = run.spec.job.rounds - 1

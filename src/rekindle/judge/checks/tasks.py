@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from rekindle.flare.tasks import CAME, GIVEN
 from rekindle.flare.workspace import SERVER
-from rekindle.judge.check import Result, check, holds, unknown
+from rekindle.judge.check import Result, holds, register_check, unknown
 from rekindle.judge.clocks import SLACK_S
 from rekindle.judge.run import Run
 
-from .logs import in_turn
+from .logs import is_in_turn
 
 _JOINED = re.compile(
     r"Initialize ClientRunner for client: (?P<simulated>\S{1,200})$"
@@ -24,7 +24,7 @@ _STEPS = {
 }
 
 
-@check(
+@register_check(
     "federated",
     holds="The verdict names the commit of the example or code that ran, its mends, and its data.",
 )
@@ -48,7 +48,7 @@ def runs_as_described(run: Run) -> Result:
     return holds(f"{'; '.join(parts)}.", "spec.json")
 
 
-@check(
+@register_check(
     "federated",
     holds="Each site has the tasks that the server gave it, in that order, and sent a result of each.",
 )
@@ -74,7 +74,7 @@ def sites_had_the_servers_tasks(run: Run) -> Iterator[Result]:
         kinds = [kind for kind, match, _ in steps if kind != "ended" and match not in missed]
         if kinds != ["assigned", "result"] * (len(tasks) - len(missed)):
             yield unknown(f"{site.name} did not send one result for each of its tasks.")
-        if not any(kind == "ended" for kind, *_ in steps) and not in_turn(run):
+        if not any(kind == "ended" for kind, *_ in steps) and not is_in_turn(run):
             yield unknown(f"The server did not ask {site.name} to end.")
 
 
@@ -100,7 +100,9 @@ def _steps(message: str) -> Iterator[tuple[str, re.Match[str]]]:
             yield kind, match
 
 
-@check("federated", holds="Each site has the log of one start of its own client, and no other site left one.")
+@register_check(
+    "federated", holds="Each site has the log of one start of its own client, and no other site left one."
+)
 def logs_are_of_their_sites(run: Run) -> Iterator[Result]:
     names = [site.name for site in run.spec.sites]
     timed: dict[tuple[str, ...], str] = {}
@@ -111,7 +113,7 @@ def logs_are_of_their_sites(run: Run) -> Iterator[Result]:
             yield unknown(f"The log of {name} has the times of {other}'s, line by line.", records[0].at)
         found = filter(None, (_JOINED.search(record.message) for record in records))
         joined = [match["simulated"] or match["federated"] for match in found]
-        if {*joined} != {name} or (len(joined) > 1 and not in_turn(run)):
+        if {*joined} != {name} or (len(joined) > 1 and not is_in_turn(run)):
             yield unknown(f"The log of {name} is not one start of its client.")
     for name in sorted({*run.workspace.sites} - {*names, *run.sites.lost}):
         yield unknown(f"{name}, which the run does not have, left a log.")

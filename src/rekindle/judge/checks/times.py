@@ -4,16 +4,16 @@
 import re
 from collections.abc import Iterator
 
-from rekindle.flare.announced import FLOWS
+from rekindle.flare.configuration import FLOWS
 from rekindle.flare.tasks import CAME
 from rekindle.flare.workspace import SERVER
 from rekindle.host import folders
-from rekindle.judge.check import Options, Result, check, claim, holds, unknown
+from rekindle.judge.check import Options, Result, holds, register_check, register_claim, unknown
 from rekindle.judge.clocks import SLACK_S
 from rekindle.judge.run import Run
-from rekindle.records import Ended, RecordError, moment
+from rekindle.records import RecordError, RunEnd, parse_time
 from rekindle.records.events import RoundEvent
-from rekindle.records.evidence import Line
+from rekindle.records.evidence import EvidenceLine
 
 _ROUNDING_S = 1.0
 """The record of a run's start has whole seconds."""
@@ -26,10 +26,10 @@ _NODES_S = 300.0
 _DIGITS_S = 0.01
 """Logs and evidence give milliseconds."""
 _BEGUN = re.compile(r"Round (\d{1,9}) started\.")
-_Round = Line[RoundEvent]
+_Round = EvidenceLine[RoundEvent]
 
 
-@claim(holds="The run had the time for the work that it claims.", needs=(Ended, RoundEvent))
+@register_claim(holds="The run had the time for the work that it claims.", needs=(RunEnd, RoundEvent))
 def duration_plausible(run: Run, options: Options) -> Result:
     """A rank's rounds follow each other within the run, each between the server's start of it and the site's
     result.
@@ -100,10 +100,10 @@ def _start(line: _Round) -> float:
     return line.event.time - line.event.seconds
 
 
-@check(
+@register_check(
     "federated",
     holds="Every event, sample and log line lies between the run's start and end; no event, in a suspension.",
-    needs=(Ended,),
+    needs=(RunEnd,),
 )
 def all_within_the_run(run: Run) -> Iterator[Result]:
     assert run.ended is not None
@@ -143,7 +143,7 @@ def _unplaced(run: Run) -> str | None:
     return None if run.spec.clock else "Nobody asked for the host's clock when the run was placed."
 
 
-@check(
+@register_check(
     "federated",
     "acceptance",
     holds="The run lies between the making of its nonce and its collection, by the controller's clock.",
@@ -159,7 +159,7 @@ def made_under_its_nonce(run: Run) -> Iterator[Result]:
     except RecordError as error:
         yield unknown(error.message, folders.CLOCK)
         return
-    placed = moment(before.asked).timestamp()
+    placed = parse_time(before.asked).timestamp()
     slack = _ROUNDING_S + SLACK_S + (_NODES_S if run.spec.slurm else 0.0)
     clocks = [before, after] if after else [before]
     first = placed + min(clock.offset_s - clock.error_s for clock in clocks) - slack
@@ -171,7 +171,7 @@ def made_under_its_nonce(run: Run) -> Iterator[Result]:
             yield unknown(f"An event is {first - line.event.time:.0f} s older than the run's nonce.", line)
     if after is None or run.ended is None:
         return
-    collected = moment(after.asked).timestamp()
+    collected = parse_time(after.asked).timestamp()
     took = run.ended.duration_s + (run.ended.waited_s or 0.0)
     if took > collected - placed + slack:
         message = f"The run took {took:.0f} s by its own record and was collected "

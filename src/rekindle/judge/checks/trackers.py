@@ -4,17 +4,17 @@
 from collections.abc import Iterator
 from math import isclose
 
-from rekindle.judge.check import Options, Result, claim, fails, holds, unknown
+from rekindle.judge.check import Options, Result, fails, holds, register_claim, unknown
 from rekindle.judge.run import Run
 from rekindle.records.events import TrackingEvent
-from rekindle.records.evidence import Line
+from rekindle.records.evidence import EvidenceLine
 
 _TRACKERS = ("tensorboard", "mlflow", "mlflow_client", "wandb")
 """``mlflow_client``: MLflow's at each site, beside the server's."""
 _LOSS = "loss"
 
 
-@claim(
+@register_claim(
     holds="A tracker kept one run of every announced site, at the server or at its own, with finite values."
 )
 def tracked(run: Run, options: Options) -> Result:
@@ -43,7 +43,7 @@ def _kept(run: Run, tracker: str) -> Result:
     return next(_wrong(run, tracker, lines), None) or _summary(tracker, lines)
 
 
-def _wrong(run: Run, tracker: str, lines: list[Line[TrackingEvent]]) -> Iterator[Result]:
+def _wrong(run: Run, tracker: str, lines: list[EvidenceLine[TrackingEvent]]) -> Iterator[Result]:
     sites = run.account.sites
     runs: dict[str, set[str]] = {site: set() for site in sites}
     for line in lines:
@@ -63,7 +63,7 @@ def _wrong(run: Run, tracker: str, lines: list[Line[TrackingEvent]]) -> Iterator
         yield fails(wrong, lines[-1])
 
 
-def _summary(tracker: str, lines: list[Line[TrackingEvent]]) -> Result:
+def _summary(tracker: str, lines: list[EvidenceLine[TrackingEvent]]) -> Result:
     scalars = [scalar for line in lines for scalar in line.event.scalars]
     tags = ", ".join(sorted({tag for _, tag, *_ in scalars})[:10])
     steps = len({step for *_, step, _ in scalars})
@@ -71,7 +71,7 @@ def _summary(tracker: str, lines: list[Line[TrackingEvent]]) -> Result:
     return holds(message, lines[-1])
 
 
-def _other_losses(run: Run, tracker: str, lines: list[Line[TrackingEvent]]) -> str | None:
+def _other_losses(run: Run, tracker: str, lines: list[EvidenceLine[TrackingEvent]]) -> str | None:
     """Return where a tracker has another loss than rank 0 of its site recorded; None if it has the same."""
     losses = {
         (site, step): value

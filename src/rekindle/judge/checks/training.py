@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from itertools import chain
 from statistics import median
 
-from rekindle.flare.announced import sites
-from rekindle.judge.check import Options, Result, claim, fails, holds, unknown
+from rekindle.flare.configuration import read_sites
+from rekindle.judge.check import Options, Result, fails, holds, register_claim, unknown
 from rekindle.judge.run import Run
 from rekindle.records.events import DeviceEvent, RoundEvent, TaskEvent
-from rekindle.records.evidence import Line
+from rekindle.records.evidence import EvidenceLine
 
-from .aggregation import by_site
+from .aggregation import group_by_site
 
-_Results = list[Line[TaskEvent]]
+_Results = list[EvidenceLine[TaskEvent]]
 _SLOW = 0.4
 """Of the others' way by each reported step; sites with other data differ less."""
 
 
-@claim(
+@register_claim(
     holds="Every rank of every site reported the device that it was given, and a backend that goes with it.",
     needs=(DeviceEvent,),
 )
@@ -51,7 +51,7 @@ def every_rank_on_its_device(run: Run, options: Options) -> Result:
     return holds(f"All {len(given)} ranks ran on what they were given ({where}).", lines[-1])
 
 
-@claim(holds="The text that the job names stands in every site's log.", needs=(DeviceEvent,))
+@register_claim(holds="The text that the job names stands in every site's log.", needs=(DeviceEvent,))
 def site_logs_show(run: Run, options: Options) -> Result:
     """Options: ``text``, and ``backend``; it applies where ranks used that."""
     backends = {line.event.backend for line in run.of(DeviceEvent)}
@@ -65,7 +65,7 @@ def site_logs_show(run: Run, options: Options) -> Result:
     return holds(f"Every site's log shows {text!r}.", lines[0])
 
 
-@claim(
+@register_claim(
     holds="Every site's result of every training task is a model other than the one that it was sent.",
     needs=(TaskEvent,),
 )
@@ -146,7 +146,7 @@ def _skipping(run: Run) -> Iterator[Result]:
     """Yield each site that warns again and again, and moves less by reported step than the others."""
     paces = {
         site: median((line.event.trained or 0.0) / (line.event.weight or 1.0) for line in lines)
-        for site, lines in by_site(run).items()
+        for site, lines in group_by_site(run).items()
     }
     warned = {site: _warnings(run, site) for site in paces}
     for site, pace in paces.items():
@@ -154,7 +154,7 @@ def _skipping(run: Run) -> Iterator[Result]:
         own = [text for text in warned[site] if not any(warned[name][text] for name in others)]
         text = max(own, key=warned[site].__getitem__, default="")
         share = pace / (median(paces[name] for name in others) or 1.0) if others else 1.0
-        if warned[site][text] > len(by_site(run)[site]) and share < _SLOW:
+        if warned[site][text] > len(group_by_site(run)[site]) and share < _SLOW:
             warning = f"{site} warned {warned[site][text]} times ({text[:200]})"
             yield unknown(
                 f"{warning}, and moved {share:.2g} times as far as the others by each step that it reported: "
@@ -183,7 +183,7 @@ def _trainers(run: Run) -> set[str]:
 
 def _silent_sites(run: Run) -> Iterator[Result]:
     if silent := sorted(_trainers(run) - {line.event.site for line in run.training.results}):
-        announced = ", ".join(sites(run.workspace)) or "none"
+        announced = ", ".join(read_sites(run.workspace)) or "none"
         yield unknown(f"The server had no training result of {silent[0]}; the job announced {announced}.")
 
 

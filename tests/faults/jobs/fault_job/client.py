@@ -6,21 +6,21 @@ import time
 import nvflare.client as flare
 from model import accuracy, load, step
 
-from rekindle.trainer import SITE, Evidence, end_at_uncaught_exception, fingerprint, follow_rank_zero
+from rekindle.trainer import SITE, Evidence, fingerprint_weights, follow_rank_zero, install_guard
 
 EPOCHS = 100
 
 
 def main() -> None:
     evidence = Evidence()
-    end_at_uncaught_exception(evidence)
+    install_guard(evidence)
     points, labels = load(seed=int(SITE.rpartition("-")[2]))
     held_out = load(seed=0)
     evidence.device("cpu", uuid=None, name=None, backend="numpy")
 
     for number, received in follow_rank_zero(lambda current: current):
         weights = received.params["numpy_key"]
-        model_in, metrics = fingerprint(received.params), {"accuracy": accuracy(weights, *held_out)}
+        model_in, metrics = fingerprint_weights(received.params), {"accuracy": accuracy(weights, *held_out)}
         losses, began = [], time.perf_counter()
         for _ in range(EPOCHS):
             weights, loss = step(weights, points, labels)
@@ -33,7 +33,7 @@ def main() -> None:
             losses=losses,
             metrics=metrics,
             model_in=model_in,
-            model_out=fingerprint({"numpy_key": weights}),
+            model_out=fingerprint_weights({"numpy_key": weights}),
         )
         send(weights, metrics)
 

@@ -8,13 +8,13 @@ from model import INITIAL, accuracy, load
 from nvflare.app_common.np.recipes.fedavg import NumpyFedAvgRecipe
 from nvflare.recipe import SimEnv
 
-from rekindle.trainer import Evidence, Sites, job_options
+from rekindle.trainer import Evidence, Sites, make_parser
 
 GLOBAL_MODEL = Path("workspace/fault_job/server/simulate_job/models/server.npy")
 
 
 def main() -> None:
-    args = job_options(__doc__).parse_args()
+    args = make_parser(__doc__).parse_args()
     sites = Sites(args.client_ids, args.gpu)
     recipe = NumpyFedAvgRecipe(
         name="fault_job",

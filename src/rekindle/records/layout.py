@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The records in a run's folder, and in a host's folder of results, by type; `host.folders` has their names.
+
+Each function takes the folder, and raises a RecordError if its record is missing or broken.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from rekindle.host import folders
+
+from . import stages
+from .acceptance import AcceptanceRecord
+from .base import RecordT, read_record
+from .finding import Ladder
+from .host import HostRecord
+from .plan import PlanRecord
+from .run import Clock, LeftBehind, Progress, RunEnd, RunSpec
+from .verdict import VerdictRecord
+
+
+def _reader(name: str, kind: type[RecordT]) -> Callable[[Path], RecordT]:
+    return lambda folder: read_record(folder / name, kind)
+
+
+spec_in = _reader(folders.SPEC, RunSpec)
+progress_in = _reader(folders.PROGRESS, Progress)
+ended_in = _reader(folders.ENDED, RunEnd)
+verdict_in = _reader(folders.VERDICT, VerdictRecord)
+"""The folder's verdict: the host's on the host, ours on the controller."""
+ladder_in = _reader(folders.LADDER_RECORD, Ladder)
+left_in = _reader(folders.LEFT, LeftBehind)
+clock_in = _reader(folders.CLOCK, Clock)
+
+play_in = _reader(folders.PLAY_RECORD, stages.PlaybookRecord)
+lease_in = _reader(folders.LEASE_RECORD, stages.LeaseRecord)
+host_in = _reader(folders.HOST_RECORD, HostRecord)
+"""What the host is; of a SLURM cluster, the node that SLURM gave."""
+login_in = _reader(folders.LOGIN_RECORD, HostRecord)
+"""What the login node of a SLURM cluster is."""
+plan_in = _reader(folders.PLAN_RECORD, PlanRecord)
+link_in = _reader(folders.LINK_RECORD, stages.LinkRecord)
+env_in = _reader(folders.ENV_RECORD, stages.EnvRecord)
+standing_in = _reader(folders.STANDING_RECORD, stages.StandingRecord)
+images_in = _reader(folders.IMAGES_RECORD, stages.ImagesRecord)
+kit_in = _reader(folders.KIT_RECORD, stages.KitRecord)
+acceptance_in = _reader(folders.ACCEPTANCE_RECORD, AcceptanceRecord)
+outcome_in = _reader(folders.OUTCOME_RECORD, stages.Outcome)
+refusal_in = _reader(folders.REFUSAL_RECORD, stages.Outcome)
+"""Why the host would leave a play, as a check found."""
+retired_in = _reader(folders.RETIRED_RECORD, stages.RetiredRecord)

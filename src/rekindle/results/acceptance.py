@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The acceptance of all hosts of many runs, compared with norms, the fleet and their own past."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from rekindle.acceptance import Judgement, compare_hosts, evaluate_figures, find_changes, judge_acceptance
+from rekindle.acceptance.strips import Strip, find_worst, make_strips
+from rekindle.host import folders
+from rekindle.records import AcceptanceRecord
+
+from .row import State
+
+if TYPE_CHECKING:  # gather.py imports this module
+    from .contents import HostResults, Results
+
+_NOT_COLLECTED = "It has GPUs, and no acceptance.json was collected."
+_ACCEPT = "Run playbooks/accept.yml on it."
+
+
+class WorstGpu(msgspec.Struct):
+    """A GPU that is far below the median of its kind, which may be no fault."""
+
+    host: str
+    message: str
+    worse: float
+    bad: bool
+
+
+class FleetAcceptance(msgspec.Struct):
+    """The acceptance of every host, by its newest record."""
+
+    schema: Literal["rekindle/accepted/1"]
+    state: State
+    hosts: list[Judgement]
+    worst: list[WorstGpu]
+    """Three or fewer, the worst first."""
+    unread: list[str]
+    """A sentence for each run that was not read."""
+
+
+def compare_accepted(runs: Iterable[Results], unread: list[str]) -> tuple[FleetAcceptance, list[Strip]]:
+    """Return the verdict on each host that has GPUs, and the figures as they are shown.
+
+    Args:
+        runs: in any order; a host is compared with others by its newest record, and with its older ones.
+        unread: a sentence for each run that was not read.
+    """
+    taken: dict[str, list[AcceptanceRecord]] = {}
+    lacking: dict[str, HostResults] = {}
+    for results in runs:
+        for host in results.hosts:
+            if host.acceptance:
+                taken.setdefault(host.name, []).append(replace(host.acceptance, host=host.name))
+            elif host.host and host.host.gpus:
+                lacking[host.name] = host
+    newest = {name: max(records, key=lambda record: record.started) for name, records in taken.items()}
+    past = [record for records in taken.values() for record in records]
+    records = [evaluate_figures(record) for _, record in sorted(newest.items())]
+    fleet = compare_hosts(records)
+    judgements = []
+    for record in records:
+        outside = [flaw for flaw in fleet.flaws if flaw.host == record.host]
+        judgements.append(
+            judge_acceptance(record, [*outside, *find_changes(record, past)], record.host in fleet.hosts)
+        )
+    judgements += [_lacking(lacking[name]) for name in sorted(lacking.keys() - newest.keys())]
+    shown = make_strips(records, [flaw for judgement in judgements for flaw in judgement.flaws])
+    worst_gpus = [WorstGpu(point.host, point.message, point.worse, point.bad) for point in find_worst(shown)]
+    bad = {judgement.host for judgement in judgements if judgement.verdict != "PASS"}
+    of_other_version = {host.name for host in lacking.values() if any(row.other_version for row in host.rows)}
+    state: State = "ok" if not bad else "failed"
+    if (bad or unread) and bad <= of_other_version:
+        state = "unknown"
+    return FleetAcceptance("rekindle/accepted/1", state, judgements, worst_gpus, unread), shown
+
+
+def _lacking(host: HostResults) -> Judgement:
+    causes = [row.cause for row in host.rows if row.cause and folders.ACCEPTANCE_RECORD in row.cause]
+    cause = causes[0] if causes else _NOT_COLLECTED
+    return Judgement(host=host.name, verdict="UNPROVEN", cause=cause, remedy=_ACCEPT, flaws=())
