@@ -98,7 +98,8 @@ def pinned(lock: Lock, resolved: Mapping[str, Iterable[Package]]) -> str:
                 f"{name} is {version} for one Python and {other_version} for another. Fix: a lock for each."
             )
     versions = f"{lock.pythons[0]} and newer" if len(lock.pythons) > 1 else lock.pythons[0]
-    where = f"Python {versions} on Linux {' and '.join(sorted(resolved))}, glibc {load_rules().locks.glibc} or newer"
+    platforms, glibc = " and ".join(sorted(resolved)), load_rules().locks.glibc
+    where = f"Python {versions} on Linux {platforms}, glibc {glibc} or newer"
     lines = [f"# Written by scripts/make_locks.py for {where}."]
     for (name, version), of in sorted(machines.items()):
         marker = "" if of == set(resolved) else f" ; platform_machine == '{min(of)}'"

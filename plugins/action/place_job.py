@@ -53,7 +53,8 @@ class ActionModule(Action):
             )
             if lack := jobs.find_missing(job, len(spec.sites), host.host, self._low_level_execute_command):
                 raise lack
-            run = f"{host.root}/{folders.RUNS}/{job.name}-{jobs.digest_inputs(spec, Path(args['payload']).name)}"
+            inputs = jobs.digest_inputs(spec, Path(args["payload"]).name)
+            run = f"{host.root}/{folders.RUNS}/{job.name}-{inputs}"
             spec = jobs.limit_spec(spec, lease.find_end(folder))
         except jobs.NoRunError as reason:
             home = folder.parent / folders.FEDERATIONS if args["server"] else folder

@@ -83,7 +83,8 @@ def _slow_hosts(by_host: dict[str, list[_Figure]], measure: Measure) -> list[Fla
         record, measurement, _, _ = figures[0]
         many = len(figures) > 1
         value = find_middle([figure.value for figure in figures], measure)
-        median = f"{len(figures)} figures of {measurement.name} have the median {format_figure(value)} {measure.unit}"
+        figure = f"{format_figure(value)} {measure.unit}"
+        median = f"{len(figures)} figures of {measurement.name} have the median {figure}"
         message = f"The host: {median}" if many else describe_reading(record, measurement)
         others = len(hosts) - len(outliers.worse)
         message += f", {distance:.1%} worse than the {format_figure(outliers.middle)} of {others} others"
@@ -108,7 +109,8 @@ def _outliers(figures: list[_Figure], measure: Measure) -> Iterator[Flaw]:
                 records[record.host] = record
                 pairs.setdefault((record.host, outliers.many), []).append((measurement, distance))
                 continue
-            than = f"{distance:.1%} worse than the median {format_figure(outliers.middle)} of {len(group)} of its kind"
+            median = format_figure(outliers.middle)
+            than = f"{distance:.1%} worse than the median {median} of {len(group)} of its kind"
             message = f"{describe_reading(record, measurement)}, {than}."
             slow = make_flaw(record, measurement.name, measurement.gpu, message, distance)
             yield replace(slow, verdict="UNPROVEN") if outliers.many else slow

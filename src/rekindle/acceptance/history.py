@@ -37,7 +37,8 @@ def find_changes(record: AcceptanceRecord, earlier: Iterable[AcceptanceRecord]) 
         if abs(worse) <= past.noted:
             continue
         fails = worse > (max(past.fails, measure.distance) if measure.distance else 0.0)
-        how = f"{abs(worse):.1%} {'worse' if worse > 0 else 'better'} than the {format_figure(before)} of {when[:40]}"
+        how = "worse" if worse > 0 else "better"
+        how = f"{abs(worse):.1%} {how} than the {format_figure(before)} of {when[:40]}"
         message = f"{describe_reading(record, measurement)}, {how} ({past.source})."
         change = make_flaw(record, measurement.name, measurement.gpu, message, worse)
         yield change if fails else replace(change, verdict=None)

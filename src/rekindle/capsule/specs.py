@@ -61,6 +61,6 @@ def make_specs(
 def read_specs(
     folder: Path, capsule: str, *, offline: bool = False
 ) -> tuple[HostRecord, list[Specification]]:
-    """Return the host whose records are in ``folder``, and its `make_specs` with any ``capsule``."""
+    """Return the host whose records are in ``folder``, and the specs of its environments."""
     host, rebuilt = host_in(folder), [Path(capsule).expanduser()] if capsule else []
     return host, make_specs(plan_in(folder), host, *rebuilt, folder, offline=offline)

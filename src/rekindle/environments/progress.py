@@ -33,7 +33,7 @@ class BuildReporter:
         self._name, self._sizes, self._since = "", dict[str, int](), self._began
         self._before = self._arrived = 0
 
-    def __enter__(self) -> "Reporter":
+    def __enter__(self) -> "BuildReporter":
         """Start the thread."""
         self._thread.start()
         return self

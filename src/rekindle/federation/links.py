@@ -51,8 +51,8 @@ class Transfers:
 def tune_streaming(links: Mapping[str, LinkRecord], release: str) -> dict[str, str]:
     """Return the variables with which no chunk waits too long, also where all sites share one link.
 
-    A window below R·RTT/8 bytes makes a link of R bit/s slower, and `foretell_transfers` counts with it. Releases
-    before 2.9 send nothing twice (source) and stay as they are.
+    A window below R·RTT/8 bytes makes a link of R bit/s slower, and `foretell_transfers` counts with it.
+    Releases before 2.9 send nothing twice (source) and stay as they are.
     """
     slowest = min(min(link.down_bit_s, link.up_bit_s) for link in links.values()) / len(links)
     if parse_version(release) < (2, 9) or _SHARE_S * slowest >= _OWN_WINDOW:

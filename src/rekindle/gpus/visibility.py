@@ -125,7 +125,8 @@ def _load(host: HostRecord) -> str:
     instead = " instead of nouveau" if held else ""
     if any(find_device_name(pci_gpu.device) is None for pci_gpu in host.pci_devices):
         return f"load the newest NVIDIA driver{instead} and run preflight again"
-    return f"load an NVIDIA driver ≥ {find_first_driver_of_all(host)}{module}{last}{instead} and run preflight again"
+    first = find_first_driver_of_all(host)
+    return f"load an NVIDIA driver ≥ {first}{module}{last}{instead} and run preflight again"
 
 
 def _cure(host: HostRecord, out: Iterable[PciGpu]) -> str:

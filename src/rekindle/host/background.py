@@ -17,7 +17,9 @@ from .look import take_lock
 
 @contextmanager
 def hold_lock(lock: Path) -> Iterator[BinaryIO | None]:
-    """Hold ``lock`` while this goes on, for `start_module` to hand it on; None at once if another process holds it.
+    """Hold ``lock`` while this goes on, for `start_module` to hand it on.
+
+    It is None at once if another process holds the lock.
 
     Raises:
         OSError: it cannot be opened, or is no regular file.
@@ -63,5 +65,5 @@ def make_progress(state: State, message: str, elapsed_s: float, **more: Any) -> 
 
 
 def write_progress(record: Path, state: State, message: str, elapsed_s: float, **more: Any) -> None:
-    """Write a `make_progress`, completely or not at all."""
+    """Write a progress record, completely or not at all."""
     storage.write_file(record, make_progress(state, message, elapsed_s, **more).encode())

@@ -65,5 +65,5 @@ def _text(record: str | Path) -> str:
 
 
 def main() -> None:
-    """Print `look_at` with the arguments of the command line."""
+    """Print what `look_at` returns for the arguments of the command line."""
     sys.stdout.buffer.write(look_at(*sys.argv[1:]).encode())

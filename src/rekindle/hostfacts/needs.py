@@ -81,9 +81,10 @@ def _driver(host: HostRecord) -> Iterator[Complaint]:
             message = f"The GPUs' health cannot be known{visibility.end_with_reason(failed)}"
             yield Complaint(message, "run nvidia-smi -q there, and repair what it reports.")
         return
+    reason = visibility.end_with_reason(failed)
     on_bus = "an unknown number of" if host.pci_gpus is None else "no"
     yield visibility.explain_absent(host) or Complaint(
-        f"No NVIDIA driver is loaded, and {on_bus} NVIDIA GPUs are on the PCI bus{visibility.end_with_reason(failed)}",
+        f"No NVIDIA driver is loaded, and {on_bus} NVIDIA GPUs are on the PCI bus{reason}",
         "use a host with GPUs, or set rekindle_gpus_required to false for CPU builds.",
     )
 

@@ -108,7 +108,10 @@ def find_end(home: Path) -> datetime | None:
 
 
 def measure_left(home: Path, now: datetime) -> float | None:
-    """Return the seconds from ``now`` until the lease `find_end`, which may raise; None if that is not set."""
+    """Return the seconds from ``now`` until the end of the lease; None if that is not set.
+
+    Raises what `find_end` does.
+    """
     until = find_end(home)
     return None if until is None else (until - now).total_seconds()
 
@@ -128,7 +131,7 @@ def find_allowance(job: Job, left_s: float | None, slurm: Slurm | None = None) -
 
 
 def explain_too_short(job: Job, left_s: float | None, slurm: Slurm | None = None) -> TooLateError:
-    """Return why ``job`` has no `find_allowance`, which has the same arguments."""
+    """Return why ``job`` gets no time, by the arguments of `find_allowance`."""
     takes = f"{job.name} takes about {job.expected_s} s"
     if slurm and find_allowance(job, None, slurm) is None and (left_s is None or left_s > slurm.time_s):
         message = f"{takes}, and rekindle_slurm asks for {slurm.time}."

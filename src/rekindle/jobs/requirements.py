@@ -38,7 +38,10 @@ def read_requirements(given: object, path: Path) -> tuple[str, ...]:
 
 
 def _in_file(path: Path) -> tuple[str, ...]:
-    """Return what a requirements.txt, or the [project] of a pyproject.toml, lists; errors as in `find_package_file`."""
+    """Return what a requirements.txt, or the [project] of a pyproject.toml, lists.
+
+    It raises what `find_package_file` does.
+    """
     try:
         if path.suffix == ".toml":
             lines = tomllib.loads(path.read_text(encoding="utf-8")).get("project", {}).get("dependencies", [])

@@ -81,7 +81,7 @@ class _Versioned(msgspec.Struct):
 
 
 def decode_json(content: bytes | str, kind: type[T]) -> T:
-    """Return JSON as a ``kind``, a type that is `allow_decoding`.
+    """Return JSON as a ``kind``, a type that `allow_decoding` made known.
 
     Raises:
         RecordError: it does not fit; the message names the place, and the caller adds the file and the fix.
@@ -171,7 +171,7 @@ def _refuse_version(path: Path, content: bytes, kind: type[Record]) -> None:
 
 
 def write_record(path: Path, record: Record) -> None:
-    """Write ``record`` to ``path`` as indented JSON, atomically; texts are `shorten_text`."""
+    """Write ``record`` to ``path`` as indented JSON, atomically; long texts are shortened."""
     builtins = change_texts(dump_builtins(record), shorten_text)
     storage.write_file(path, msgspec.json.format(msgspec.json.encode(builtins), indent=2) + b"\n")
 

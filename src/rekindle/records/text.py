@@ -39,7 +39,7 @@ def shorten_text(text: str, longest: int = LONGEST) -> str:
 
 
 def clean_text(text: str, most: int = _MOST) -> str:
-    """Return ``text``, `shorten_text` to ``most``, with neither control sequences nor what XML 1.0 forbids."""
+    """Return ``text``, cut to ``most``, without control sequences and what XML 1.0 forbids."""
     return _FORBIDDEN.sub("", _SEQUENCE.sub("", shorten_text(text, most)))
 
 

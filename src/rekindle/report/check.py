@@ -62,4 +62,5 @@ def _lines(group: list[HostCheck]) -> Iterator[str]:
     if host.lease_left_s is not None:
         enough = "long enough for all jobs" if host.lease_suffices else "not long enough for all jobs"
         least = "at least " if len(group) > 1 else ""
-        yield f"  lease: {least}{format_duration(host.lease_left_s)} left, {enough}, without the time to build"
+        left = format_duration(host.lease_left_s)
+        yield f"  lease: {least}{left} left, {enough}, without the time to build"

@@ -37,7 +37,7 @@ def format_grid(rows: list[dict[str, str]], shares: dict[str, float], width: int
     """Return a table of at most ``width`` columns, 60 or more; some need 80. Nothing without rows.
 
     Args:
-        rows: cells by column, which are made `fold_line`.
+        rows: cells by column, each made one line.
         shares: largest share of the width by column; the column without one takes the rest.
         width: of the terminal.
         colour: whether verdicts are coloured.

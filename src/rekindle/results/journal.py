@@ -83,7 +83,7 @@ def link_latest(runs: Path, folder: Path) -> None:
 
 
 def keep_playing(folder: Path) -> BinaryIO:
-    """Make `is_playing` true for ``folder`` until the returned file is closed, or this process ends.
+    """Have `is_playing` be true of ``folder`` until the returned file is closed, or this process ends.
 
     Raises:
         OSError: the folder cannot be written.

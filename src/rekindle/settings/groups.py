@@ -19,8 +19,9 @@ def find_group_mistakes(groups: Mapping[str, Sequence[str]]) -> Iterator[str]:
         yield f"{host} is in {SERVER} and in {SITES}. Fix: take it out of one, or lease another host."
     names: dict[str, str] = {}
     for host in sites:
-        if (other := names.setdefault(name_participant(host), host)) != host:
-            yield f"The sites {other} and {host} are both {name_participant(host)} to NVFlare. Fix: rename one."
+        name = name_participant(host)
+        if (other := names.setdefault(name, host)) != host:
+            yield f"The sites {other} and {host} are both {name} to NVFlare. Fix: rename one."
 
 
 def name_participant(host: str) -> str:

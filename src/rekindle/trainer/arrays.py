@@ -55,7 +55,7 @@ def convert_array(leaf: Any) -> Any:
 
 
 def sketch_model(tree: Any) -> dict[str, Any]:
-    """Return a ModelEvent's figures of a model's weights: of its `select_floating` numbers, as float32.
+    """Return a ModelEvent's figures of a model's weights: of its floating-point numbers, as float32.
 
     The digest leaves out what a forward pass alone changes: it is the same until something was trained.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m rekindle.trainer.saved_models``: reads saved models and trackers back, in the run's environment.
+"""``python -m rekindle.trainer.saved_models``: reads saved models and trackers in the run's environment.
 
 What cannot be loaded is recorded too, and ends nothing: the judge evaluates it.
 """

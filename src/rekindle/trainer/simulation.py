@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m rekindle.trainer.simulation OPTION…``: NVFlare's simulator, of the job or the app in this folder.
+"""``python -m rekindle.trainer.simulation OPTION…``: NVFlare's simulator, of a job or app in this folder.
 
 An app, which has config/ and custom/, is made a job of every site. The options are the simulator's own.
 """

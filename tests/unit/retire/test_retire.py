@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rekindle.host.archive import PackedFiles
-from rekindle.retire import removal as removal
+from rekindle.retire import removal
 from rekindle.retire.removal import RetireError, find_own_root, pack_last_copy, remove_root
 
 BUILT = {"environment": {"framework": "torch", "lock": "torch.txt"}, "lock_text": "x==1"}
