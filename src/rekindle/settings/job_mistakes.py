@@ -155,6 +155,6 @@ def _arguments(job: Job, called: str, given: Mapping[str, Any], code: Path) -> I
             message = f"rekindle_job_arguments gives {called} {option}, which its job.py does not know."
             yield Complaint(message, suggest_instead(option, sorted(known - ours)))
         elif any(item is None or isinstance(item, (list, dict)) for item in items):
-            given = format_value(value)
-            message = f"rekindle_job_arguments gives {called} {option} as {given}, which no option can be."
+            written = format_value(value)
+            message = f"rekindle_job_arguments gives {called} {option} as {written}, which no option can be."
             yield Complaint(message, "write a text, a number, true, or a list of texts.")
