@@ -71,6 +71,7 @@ OF_ANSIBLE := $(wildcard *.yml) playbooks roles molecule inventories contrib met
 lint: all
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
+	$(BIN)/python scripts/check_names.py src/rekindle
 	$(BIN)/mypy --no-error-summary
 	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/yamllint --strict .

@@ -20,7 +20,7 @@ class ActionModule(Action):
         if mistakes := settings.find_host_mistakes(
             task_vars, self._templar.template, paths.find_collection(), stages
         ):
-            raise TaskFailure.joined(mistakes)
+            raise TaskFailure.join(mistakes)
         host = task_vars["inventory_hostname"]
         started = lease.find_start(Path(args["results"]), host) or datetime.now(timezone.utc)
         ends = lease.find_deadline(args["lease_ends"], args["budget"], started)

@@ -38,7 +38,7 @@ class ActionModule(Action):
                 message = f"{name} is {verdict.verdict}: {verdict.cause}"
                 complaints.append(Complaint(message, str(verdict.remedy)))
         if complaints:
-            raise TaskFailure.joined(complaints)
+            raise TaskFailure.join(complaints)
         return {"msg": "Every required job passed."}
 
 
@@ -46,5 +46,5 @@ def _foreseen(folder: Path) -> dict[str, Any]:
     host, plan = host_in(folder), plan_in(folder)
     left_s = lease.measure_left(folder, datetime.now(timezone.utc))
     if reasons := jobs.find_stops(jobs.load_planned(JOBS, plan), host, plan, left_s):
-        raise TaskFailure.joined(map(TaskFailure.of, reasons))
+        raise TaskFailure.join(map(TaskFailure.parse, reasons))
     return {"msg": "Every required job could run."}

@@ -45,7 +45,7 @@ class ActionModule(Action):
             host, gpus_required=args["gpus_required"], min_free_gb=args["min_free_gb"]
         )
         if lacks:
-            raise TaskFailure.joined(lacks)
+            raise TaskFailure.join(lacks)
         return {"changed": False, "host": records.dump_builtins(host), "warnings": warnings}
 
     def _nodes(
@@ -57,11 +57,11 @@ class ActionModule(Action):
         warnings: list[str] = []
         if known := login.cluster:
             if refused := list(cluster.find_refusals(known, wanted, login.host)):
-                raise TaskFailure.joined(refused)
+                raise TaskFailure.join(refused)
             warnings += cluster.find_warnings(known, wanted, login.host)
         there = nodes.ClusterNodes(self._low_level_execute_command, login, args["root"], args["tmpdir"])
-        given, host = there.given(wanted, place)
-        for name, seen in there.others(wanted, place, given):
+        given, host = there.find_given(wanted, place)
+        for name, seen in there.find_others(wanted, place, given):
             if isinstance(seen, str):
                 warnings.append(seen)
             else:

@@ -20,7 +20,7 @@ from rekindle.host.archive import TOTAL_LIMIT, ArchiveError
 from rekindle.records import RecordError
 from rekindle.records.layout import left_in
 from rekindle.records.text import fold_line
-from rekindle.results import collection, federated
+from rekindle.results import collection, parts
 from rekindle.results.contents import locate_placed
 
 _DIGEST = "import hashlib, sys; print(hashlib.sha256(open(sys.argv[1], 'rb').read()).hexdigest())"
@@ -37,8 +37,8 @@ class ActionModule(Action):
         path, dest = locate_placed(home, job), home / job
         if part:
             path, dest = (
-                federated.locate_placed_part(home, job),
-                federated.locate_part(home.parent, job, home.name),
+                parts.locate_placed_part(home, job),
+                parts.locate_part(home.parent, job, home.name),
             )
         if not path.exists():
             return {"skipped": True, "skip_reason": f"{args['job']} was not placed on the host."}
@@ -58,7 +58,7 @@ class ActionModule(Action):
             try:
                 fetch_file(self._connection, packed, str(archive), TOTAL_LIMIT)
                 if part:
-                    federated.keep_part(archive, dest, now)
+                    parts.keep_part(archive, dest, now)
                 else:
                     collection.keep_run(archive, dest, placed, now, clock.take_last_line(answer))
             except AnsibleConnectionFailure:
@@ -70,7 +70,7 @@ class ActionModule(Action):
                 complaint = str(error)
         self._low_level_execute_command(f"rm -f {shlex.quote(packed)}")
         if complaint:
-            raise TaskFailure.of(complaint)
+            raise TaskFailure.parse(complaint)
         if left := _left(dest):
             Display().display(f"{task_vars['inventory_hostname']} {args['job']}: {left}")
         return {}

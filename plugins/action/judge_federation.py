@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from rekindle.actions.base import Action
-from rekindle.results import federated
+from rekindle.results import parts
 
 
 class ActionModule(Action):
@@ -16,9 +16,7 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Give the verdict; the report fails unless a required job is PASS."""
         results, job = Path(args["results"]), args["job"]
-        hosts = [
-            host for host in args["hosts"] if federated.locate_placed_part(results / host, job).is_file()
-        ]
+        hosts = [host for host in args["hosts"] if parts.locate_placed_part(results / host, job).is_file()]
         if not hosts:
             return {"skipped": True, "skip_reason": f"{job} was not placed on the hosts."}
-        return {"msg": f"{job} is {federated.join_parts(results, job, hosts).verdict}."}
+        return {"msg": f"{job} is {parts.join_parts(results, job, hosts).verdict}."}

@@ -90,11 +90,11 @@ class ActionModule(Action):
             records.write_record(path.parents[1] / folders.FEDERATIONS / folders.PLAN_RECORD, joint)
         refusals = [entry.refusal for entry in plan.environments if entry.refusal]
         if not any(entry.build for entry in plan.environments):
-            raise TaskFailure.joined(map(TaskFailure.of, refusals))
+            raise TaskFailure.join(map(TaskFailure.parse, refusals))
         if args["wheelhouse"]:
             wheelhouse.require_files(path.parent, plan, host, Path(args["wheelhouse"]), kept)
         if self._task.check_mode and args["last"]:
             left_s = lease.measure_left(path.parent, datetime.now(timezone.utc))
             if reasons := find_stops(loaded, host, plan, left_s):
-                raise TaskFailure.joined(map(TaskFailure.of, reasons))
+                raise TaskFailure.join(map(TaskFailure.parse, reasons))
         return {"warnings": [*refusals, *(text for entry in plan.environments for text in entry.warnings)]}

@@ -19,7 +19,7 @@ from rekindle.jobs import checkout, lease
 from rekindle.jobs.preparation import digest_code, read_code
 from rekindle.records.base import read_valid
 from rekindle.records.layout import acceptance_in, env_in, host_in, images_in, plan_in
-from rekindle.results import collection, federated, seal, state
+from rekindle.results import collection, parts, seal, state
 from rekindle.results.contents import locate_placed
 
 
@@ -66,7 +66,7 @@ class ActionModule(Action):
             name, shared = placement.take_common(spec, Path(args["payload"]).name)
             nonce = state.agree_nonce(name, shared, again=args["rerun"], oldest=oldest).nonce
             spec = state.find_sent_spec(run, replace(spec, nonce=nonce))
-            target, finished = federated.locate_placed_part(folder, job.name), False
+            target, finished = parts.locate_placed_part(folder, job.name), False
         else:
             spec = state.agree_nonce(run, spec, again=args["rerun"], oldest=oldest)
             finished = spec.clock is not None and not args["rerun"] and self._finished(args, run, spec.nonce)

@@ -43,7 +43,7 @@ class ActionModule(Action):
                 lastcopy.note_removed(host, home)
             return answer
         except ArchiveError as error:
-            raise TaskFailure.of(str(error)) from None
+            raise TaskFailure.parse(str(error)) from None
 
     def _python(self, root: str) -> str | None:
         """Return a Python on the host, without need of a record here; None if the host does not answer."""

@@ -37,7 +37,7 @@ def altered(monkeypatch):
                     archive.writestr(name, text)
             return target.getvalue()
 
-        monkeypatch.setattr(run_here, "packed", others)
+        monkeypatch.setattr(run_here, "pack_payload", others)
 
     return alter
 

@@ -77,7 +77,7 @@ def many_hosts(folder: Path, count: int) -> Path:
 
 
 def _leave(home, stage, state, message):
-    why = Complaint.of(message.format(home.name))
+    why = Complaint.parse(message.format(home.name))
     left = Outcome(host=home.name, stage=stage, state=state, message=why.message, fix=why.fix)
     write_record(home / "outcome.json", left)
 

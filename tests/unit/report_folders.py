@@ -177,7 +177,7 @@ def add_host(  # noqa: PLR0913 - each record of a host can be left out
             folder / name / verdict.job / "verdict.json", msgspec.structs.replace(verdict, host=name)
         )
     if left:
-        why = Complaint.of(left)
+        why = Complaint.parse(left)
         write_record(
             folder / name / "outcome.json",
             Outcome(host=name, stage="validate", state=state, message=why.message, fix=why.fix),

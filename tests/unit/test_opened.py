@@ -30,7 +30,7 @@ _OURS = {
     "jobs/loader.py": "the user's job",
     "jobs/source.py": "the user's job",
     "jobs/requirements.py": "the user's job",
-    "results/federated.py": "copies what was unpacked here of each host",
+    "results/parts.py": "copies what was unpacked here of each host",
     "results/journal.py": "our own site.yml",
     "results/state.py": "the user's own folder of keys",
     "settings/play.py": "our own specification of settings",

@@ -50,7 +50,7 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tru
         """The compiled pattern."""
         return re.compile(self.pattern, re.MULTILINE)
 
-    def refuted(self, before: str) -> bool:
+    def is_refuted(self, before: str) -> bool:
         """Return whether the part of a text before a match shows that it is something else."""
         return bool(self.unless and re.search(self.unless, before))
 

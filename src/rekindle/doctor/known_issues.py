@@ -36,7 +36,7 @@ class KnownIssue(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_field
         """Whether the root cause of a failed run is this one."""
         return bool(findings) and not findings[0].echo and findings[0].name == self.entry
 
-    def expired(self, started: str) -> bool:
+    def has_expired(self, started: str) -> bool:
         """Whether it had expired when the run started (ISO 8601)."""
         return started[:10] >= self.expires
 

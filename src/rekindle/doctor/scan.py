@@ -75,7 +75,7 @@ def search_catalogue(text: Text, installed: Mapping[str, str]) -> list[Match]:
         applies = match_releases(entry.versions, installed)
         matches = iter(()) if applies is False else entry.expression.finditer(text.body)
         match = next(matches, None)
-        if match is None or entry.refuted(text.body[: match.start()]):
+        if match is None or entry.is_refuted(text.body[: match.start()]):
             continue
         last = deque([match, *matches], 1)[0]
         finding = Finding(
@@ -119,7 +119,7 @@ def cut_line(text: str, longest: int = _LONGEST) -> str:
     return words if len(words) <= longest else f"{words[:longest]} …"
 
 
-def names_thing(text: str) -> bool:
+def does_name_thing(text: str) -> bool:
     """Whether ``text`` names a device, an address, a port of a host or a path."""
     return any(thing.search(text) for thing in _THINGS)
 

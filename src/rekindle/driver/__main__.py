@@ -98,7 +98,7 @@ def main() -> int:
         find_place(run_dir, spec_in(run_dir)).cancel()
     elif verb == "supervise":
         place = find_place(run_dir, spec_in(run_dir))
-        with place.guarded():
+        with place.guard():
             supervise_run(place)
     else:
         sys.exit(f"{verb!r} is not a verb of the driver. Fix: use start, restart, cancel or supervise.")

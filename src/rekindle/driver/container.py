@@ -48,7 +48,7 @@ class RunContainer:
         spec, example = self._spec, self._spec.job.example
         own = example.environ if example else {}
         box = Box(
-            image=self._engine.named(self._image, spec.versions.get("image id")),
+            image=self._engine.pin_image(self._image, spec.versions.get("image id")),
             name=name_container(self._run_dir),
             folder=str(self._run_dir / folders.JOB),
             home=spec.tmpdir,

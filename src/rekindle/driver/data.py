@@ -17,5 +17,5 @@ def give_data(run_dir: Path, job: Job) -> None:
     if job.data.where == "controller":
         extract_job(name_data(job.name), target)
         return
-    for name, path in job.data.of(job.sites).items():
+    for name, path in job.data.locate(job.sites).items():
         (target / name).symlink_to(path)

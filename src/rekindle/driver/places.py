@@ -99,11 +99,11 @@ class Place:
         """Give up a run that waits."""
 
     @contextmanager
-    def guarded(self) -> Iterator[None]:
+    def guard(self) -> Iterator[None]:
         """Have the run's processes end with the driver, however it ends."""
         yield
 
-    def waited_s(self) -> float | None:
+    def measure_wait(self) -> float | None:
         """Return how long the run waited for its place; None if it did not, or nobody knows."""
         return None
 

@@ -26,7 +26,7 @@ class RoundResults:
         if event.round is not None:
             self._came.setdefault(event.task, {}).setdefault(event.round, []).append(at_s)
 
-    def overdue(self, at_s: float) -> str | None:
+    def find_overdue(self, at_s: float) -> str | None:
         """Return a sentence if a result should have come long ago; None if not, or if none is owed."""
         longest_s = max(map(self._longest_s, filter(self._goes_on, self._came)), default=0.0)
         waited_s = at_s - self._last_s

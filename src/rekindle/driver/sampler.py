@@ -41,7 +41,7 @@ class Sampler:
         Returns:
             The GPUs that answered, by UUID.
         """
-        gpus, (xids, by) = {}, self._xids.since()
+        gpus, (xids, by) = {}, self._xids.read_new()
         for uuid, handle in self._handles.items():
             with suppress(pynvml.NVMLError):
                 gpus[uuid] = _sample(handle, self._seen, xids.get(uuid), by.get(uuid, ()))
@@ -52,7 +52,7 @@ class Sampler:
             gpus=gpus,
             unanswered={uuid: xids.get(uuid) for uuid in self._uuids if uuid not in gpus},
             memory_mib=now.peaks_mib,
-            worked=self._work.worked(now.processes),
+            worked=self._work.add_up(now.processes),
             network=_network(),
         )
         with files.open_file(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as stream:
@@ -111,7 +111,7 @@ class WorkTotals:
         """Start without processes."""
         self._seen: dict[tuple[int, float], tuple[str, Process]] = {}
 
-    def worked(self, processes: Iterable[Process]) -> dict[str, MemberWork]:
+    def add_up(self, processes: Iterable[Process]) -> dict[str, MemberWork]:
         """Return what each member's processes took until now, by the member's name: the server or a site.
 
         A process belongs to the member that it names, or to that of its nearest ancestor that names one. It

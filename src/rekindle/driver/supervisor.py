@@ -79,7 +79,7 @@ def supervise_run(place: Place) -> None:
     reserve = run_dir / "reserve"
     reserve.write_bytes(bytes(_RESERVE_BYTES))
     started, clock = datetime.now(timezone.utc), time.monotonic()
-    waited = place.waited_s()
+    waited = place.measure_wait()
     running = RunClock()
     try:
         place.allocate()
@@ -166,7 +166,7 @@ def _run(place: Place, environ: dict[str, str], clock: RunClock, reporter: Repor
                         watchdog.rest(now)
                     seen = nodes.join(now, sampler.sample(now))
                     message = watchdog.look(*seen, starting=reporter.is_starting)
-                    message = message or reporter.results.overdue(elapsed)
+                    message = message or reporter.results.find_overdue(elapsed)
                     if message is not None:
                         end = _End("hung", message=message)
                     reporter.report(elapsed, now=now.processes)

@@ -31,7 +31,7 @@ class Xids:
             "kernel": _KernelLog(handles),
         }
 
-    def since(self) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[str, ...]]]:
+    def read_new(self) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[str, ...]]]:
         """Return the Xid errors since the call before, and what watches, by the UUIDs of the GPUs watched."""
         found: dict[str, set[int]] = {}
         by: dict[str, tuple[str, ...]] = {}

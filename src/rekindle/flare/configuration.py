@@ -83,7 +83,7 @@ class Workflow:
         """Whether it may end before its last round."""
         return bool(self.arguments.get("stop_cond") or self.arguments.get("allow_early_termination"))
 
-    def sampled(self, sites: int) -> int:
+    def count_sampled(self, sites: int) -> int:
         """Return how many of ``sites`` take part in a round."""
         count = self.arguments.get("num_clients")
         return min(sites, count) if isinstance(count, int) and count > 0 else sites

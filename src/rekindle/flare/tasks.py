@@ -104,22 +104,22 @@ class Account:
         """
         found: set[str] = set()
         for flow in self.flows:
-            tasks = self.of(flow) if flow.leaves_late(len(self.sites)) else []
+            tasks = self.list_tasks(flow) if flow.leaves_late(len(self.sites)) else []
             answered = {task.site for task in tasks if task.good or task.late}
             found |= {task.id for task in tasks if task.site in answered and not task.came}
         return found
 
-    def of(self, flow: Workflow) -> list[Task]:
+    def list_tasks(self, flow: Workflow) -> list[Task]:
         """Return the tasks of one workflow."""
         return [task for task in self.tasks if task.workflow == flow.id or len(self.flows) == 1]
 
-    def rounds_done(self, flow: Workflow, pattern: str) -> list[LogLine]:
+    def count_rounds(self, flow: Workflow, pattern: str) -> list[LogLine]:
         """Return the message at the end of each round: it has the results of all, or of all who stayed."""
         if pattern == configuration.AGGREGATED:
-            pattern = rf"Aggregated {flow.sampled(len(self.sites))}/\d{{1,9}} results"
-        return list(self.logged(flow, pattern))
+            pattern = rf"Aggregated {flow.count_sampled(len(self.sites))}/\d{{1,9}} results"
+        return list(self.find_logged(flow, pattern))
 
-    def logged(self, flow: Workflow, pattern: str) -> Iterator[LogLine]:
+    def find_logged(self, flow: Workflow, pattern: str) -> Iterator[LogLine]:
         """Yield each message of this workflow that ``pattern`` matches."""
         search = re.compile(pattern).search
         for record in self.records:

@@ -45,7 +45,7 @@ _BY_WORDS = (
 
 def has_trace(host: HostRecord) -> bool:
     """Whether anything on ``host`` points to a GPU: the GPU, the bus, a driver, a failing nvidia-smi."""
-    failed = host.failed("nvidia-smi")
+    failed = host.find_failed("nvidia-smi")
     fails = failed and failed.message != _NO_TOOL and (failed.timed_out or host.pci_gpus is None)
     return bool(host.gpus or host.pci_gpus or host.pci_devices or host.driver or fails)
 
@@ -70,7 +70,7 @@ def explain_absent(host: HostRecord) -> Complaint | None:
     """Return why no GPU of ``host`` shows although something points to one; None if that is not the case."""
     if host.gpus or not has_trace(host):
         return None
-    failed = host.failed("nvidia-smi")
+    failed = host.find_failed("nvidia-smi")
     reason = end_with_reason(failed)
     if failed and failed.timed_out:
         return Complaint(

@@ -46,7 +46,7 @@ class Docker:
         """Take the engine's path, and Rekindle's folder on the host."""
         self.path, self.images = path, f"{root}/{folders.IMAGES}"
 
-    def named(self, image: str, digest: str | None) -> str:
+    def pin_image(self, image: str, digest: str | None) -> str:
         """Return what to run the image by: its digest, as another may have its name by then."""
         return digest or image
 
@@ -123,13 +123,13 @@ class Apptainer(Docker):
 
     own_numbers = False
 
-    def named(self, image: str, digest: str | None) -> str:
+    def pin_image(self, image: str, digest: str | None) -> str:
         """Return the file of an image, below Rekindle's folder."""
         return f"{self.images}/{name_image_file(image)}.sif"
 
     def inspect(self, image: str) -> list[str]:
         """Return the command that prints the SHA-256 of the image's file."""
-        return ["sha256sum", self.named(image, None)]
+        return ["sha256sum", self.pin_image(image, None)]
 
     def store(self) -> list[str]:
         """Return the command that prints the folder above that of the images."""
@@ -150,7 +150,7 @@ class Apptainer(Docker):
             '&& "$1" build --disable-cache --force "$2.part" "$3" '
             '&& mv "$2.part" "$2"; status=$?; rm -f "$2.part"; exit $status'
         )
-        return ["sh", "-c", script, "sh", self.path, self.named(image, None), source, self.images]
+        return ["sh", "-c", script, "sh", self.path, self.pin_image(image, None), source, self.images]
 
     def run(self, box: Box) -> list[str]:
         """Return the command that runs the words after it, as its children."""

@@ -86,7 +86,7 @@ def add_brought(host: HostRecord, setting: str) -> HostRecord:
     folder = f"{host.root}/{folders.PYTHONS}"
     own = tuple(python for python in host.pythons if not python.path.startswith(f"{folder}/"))
     found = find_archive(setting, host.os.architecture)
-    unknown = host.failed("pythons")
+    unknown = host.find_failed("pythons")
     if found is None or (unknown and unknown.timed_out):
         return replace(host, pythons=own)
     path = f"{folder}/{found.sha256[:12]}/bin/python3"

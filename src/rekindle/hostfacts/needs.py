@@ -75,7 +75,7 @@ def _slow(host: HostRecord) -> Iterator[Complaint]:
 
 def _driver(host: HostRecord) -> Iterator[Complaint]:
     """Yield a complaint about the first reason why the driver does not report the host's GPUs."""
-    failed = host.failed("nvidia-smi")
+    failed = host.find_failed("nvidia-smi")
     if host.gpus:
         if failed:
             message = f"The GPUs' health cannot be known{visibility.end_with_reason(failed)}"
@@ -148,7 +148,7 @@ def _memory_in_use(gpu: Gpu, name: str, root: str) -> Iterator[Complaint]:
 def _folders(host: HostRecord) -> Iterator[Complaint]:
     said = set()
     for name in ("root", "tmpdir"):  # by default below it
-        failed = host.failed(name)
+        failed = host.find_failed(name)
         if failed and not failed.timed_out and failed.message not in said:
             said.add(failed.message)
             message = f"rekindle_{name} cannot be used: {failed.message}"
@@ -167,7 +167,7 @@ def _space(host: HostRecord, min_free_gb: float) -> Iterator[Complaint]:
     for use, name, gb, fix in wanted:
         disk = next((disk for disk in host.disks if disk.use == use), None)
         if disk is None:
-            failed = host.failed(f"disk-{use}")
+            failed = host.find_failed(f"disk-{use}")
             if not (failed and failed.timed_out):
                 yield Complaint(
                     f"The free space of {name} cannot be read{visibility.end_with_reason(failed)}", fix
@@ -181,7 +181,7 @@ def _space(host: HostRecord, min_free_gb: float) -> Iterator[Complaint]:
 
 
 def _python(host: HostRecord) -> Iterator[Complaint]:
-    failed = host.failed("pythons")
+    failed = host.find_failed("pythons")
     if _fit(host) or (failed and failed.timed_out):
         return
     found = ", ".join(f"{python.version} at {python.path}" for python in host.pythons) or "none"

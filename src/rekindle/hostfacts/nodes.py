@@ -62,7 +62,7 @@ class ClusterNodes:
         """Take the record of the login node; ``root`` and ``tmpdir`` are the inventory's."""
         self._execute, self._login, self._root, self._tmpdir = execute, login, root, tmpdir
 
-    def given(self, wanted: Slurm, place: str) -> tuple[str, HostRecord]:
+    def find_given(self, wanted: Slurm, place: str) -> tuple[str, HostRecord]:
         """Return the name and record of an allocated node, which has the login node's folder ``place``.
 
         Raises:
@@ -85,7 +85,7 @@ class ClusterNodes:
             name = frames["node"].text.strip() if "node" in frames else ""
             return name, replace(read_host(frames, self._login.host, self._root), slurm=wanted)
 
-    def others(self, wanted: Slurm, place: str, given: str) -> Iterator[tuple[str, HostRecord | str]]:
+    def find_others(self, wanted: Slurm, place: str, given: str) -> Iterator[tuple[str, HostRecord | str]]:
         """Yield a node of each kind other than ``given``'s in the partition, or why it was not inspected."""
         kinds = cluster.group_nodes(self._login.cluster, wanted.partition) if self._login.cluster else []
         for kind in [kind for kind in kinds if not cluster.has_node(kind, given)][:_MOST_KINDS]:

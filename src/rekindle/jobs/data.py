@@ -19,7 +19,7 @@ def list_sent_data(job: Job, folder: Path) -> dict[str, Path]:
     """
     if job.data is None or job.data.where == "host":
         return {}
-    folders = job.data.of(job.sites).items()
+    folders = job.data.locate(job.sites).items()
     return {
         f"{payload.name_data(job.name)}/{name}": folder / Path(path).expanduser() for name, path in folders
     }
@@ -58,7 +58,7 @@ def find_missing(
     """
     if job.data is None or job.data.where == "controller":
         return None
-    by_site = job.data.of(sites)
+    by_site = job.data.locate(sites)
     words = " ".join(map(shlex.quote, by_site.values()))
     answer = execute(f'for folder in {words}; do test -d "$folder" && echo "$folder"; done')
     there = str(answer["stdout"]).splitlines()

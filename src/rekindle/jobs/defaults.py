@@ -209,7 +209,7 @@ def _sites(source: Source) -> SourceValue | None:
 def _counted(source: Source) -> Iterator[SourceValue]:
     """Yield what says how many sites there are, what starts them first."""
     for keyword in ("clients", "num_clients", "n_clients"):
-        for found in source.given(keyword, _STARTS):
+        for found in source.find_argument(keyword, _STARTS):
             value = found.value.split(",") if isinstance(found.value, str) else found.value
             if isinstance(value, (list, tuple)) and value:
                 yield found._replace(value=len(value), option="")
@@ -218,12 +218,12 @@ def _counted(source: Source) -> Iterator[SourceValue]:
     if match := re.search(r"\bsimulator\b.{0,400}?\s-n[ =]{0,4}(\d{1,9})", source.words, re.DOTALL):
         yield SourceValue(int(match[1]), source.entry)
     for keyword in ("n_clients", "num_clients"):
-        yield from (found for found in source.given(keyword) if _counts(found.value))
+        yield from (found for found in source.find_argument(keyword) if _counts(found.value))
     yield from (SourceValue(len(one.sites), one.name) for one in source.configurations if one.sites)
     named = {*re.findall(r"\bsite-\d+\b", source.words)}
     if len(named) > 1:
         yield SourceValue(len(named), source.entry)
-    yield from (found for found in source.given("min_clients") if _counts(found.value))
+    yield from (found for found in source.find_argument("min_clients") if _counts(found.value))
     configured = [
         SourceValue(count, one.name) for one in source.configurations if (count := one.most("min_clients"))
     ]
@@ -236,7 +236,7 @@ def _counts(value: object) -> bool:
 
 def _rounds(source: Source) -> SourceValue | None:
     """Return the rounds of its workflows; None if they cannot be read, or differ."""
-    found = [one for one in source.given("num_rounds") if _counts(one.value)]
+    found = [one for one in source.find_argument("num_rounds") if _counts(one.value)]
     found += [
         SourceValue(count, one.name) for one in source.configurations if (count := one.most("num_rounds"))
     ]
@@ -294,7 +294,8 @@ def _environment(source: Source, listed: list[Any]) -> Default:
     roots = {module.partition(".")[0] for module in modules} - {*sys.stdlib_module_names}
     wanted |= {str(canonicalize_name(_PACKAGES.get(root, root))) for root in roots}
     if any(
-        found.value == "tensorboard" for found in source.given("tracking_type", ["add_experiment_tracking"])
+        found.value == "tensorboard"
+        for found in source.find_argument("tracking_type", ["add_experiment_tracking"])
     ):
         wanted.add("tensorboard")
     known = {name: locks.list_lock_packages(name) for name in list_environments()}

@@ -20,7 +20,7 @@ def refuse_elsewhere(source: Source) -> Complaint | None:
         return None
     for call in calls:
         if call.name in _ELSEWHERE:
-            sites = source.given("num_clients", [call.name])
+            sites = source.find_argument("num_clients", [call.name])
             count = sites[0].value if sites and isinstance(sites[0].value, int) else 2
             what = f"runs the job in {_ELSEWHERE[call.name]}, outside the run's folder"
             return Complaint(

@@ -40,7 +40,7 @@ class Script:
     text: str
     tree: ast.Module
 
-    def at(self, node: ast.AST) -> str:
+    def describe_place(self, node: ast.AST) -> str:
         """Return where ``node`` stands."""
         return f"{self.name}:{getattr(node, 'lineno', 1)}"
 
@@ -53,7 +53,7 @@ class Script:
             ScriptCall(
                 take_last_name(call.func),
                 {word.arg: word.value for word in call.keywords if word.arg},
-                self.at(call),
+                self.describe_place(call),
                 self,
             )
             for call in calls
@@ -73,16 +73,17 @@ class Script:
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
                 found += [
-                    ScriptImport(alias.name, "", self.at(node), id(node) in optional) for alias in node.names
+                    ScriptImport(alias.name, "", self.describe_place(node), id(node) in optional)
+                    for alias in node.names
                 ]
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 found += [
-                    ScriptImport(node.module, alias.name, self.at(node), id(node) in optional)
+                    ScriptImport(node.module, alias.name, self.describe_place(node), id(node) in optional)
                     for alias in node.names
                 ]
         return found
 
-    def assigned(self, name: str) -> ast.expr | None:
+    def find_assigned(self, name: str) -> ast.expr | None:
         """Return what ``name`` is, where that is written once: by an assignment, or a parameter's default."""
         found: list[ast.expr] = []
         for node in ast.walk(self.tree):

@@ -160,19 +160,19 @@ class Source:
             if found and take_last_name(node.func) == "len" and isinstance(found.value, (list, tuple)):
                 found = found._replace(value=len(found.value), option="")
         elif isinstance(node, ast.Attribute) and (option := script.option(node.attr)):
-            found = self.value(option[1], script, depth - 1) or SourceValue(None, script.at(node))
+            found = self.value(option[1], script, depth - 1) or SourceValue(None, script.describe_place(node))
             found = found._replace(option=option[0])
         elif isinstance(node, (ast.Name, ast.Attribute)):
             scripts = (script, *(one for one in self.scripts if one is not script))
-            written = ((one, one.assigned(take_last_name(node))) for one in scripts)
+            written = ((one, one.find_assigned(take_last_name(node))) for one in scripts)
             one, assigned = next(((one, value) for one, value in written if value), (script, None))
             found = self.value(assigned, one, depth - 1)
         else:
             with suppress(ValueError, TypeError, SyntaxError, RecursionError):
-                found = SourceValue(ast.literal_eval(node), script.at(node))
+                found = SourceValue(ast.literal_eval(node), script.describe_place(node))
         return found
 
-    def given(self, keyword: str, callees: Iterable[str] = ()) -> list[SourceValue]:
+    def find_argument(self, keyword: str, callees: Iterable[str] = ()) -> list[SourceValue]:
         """Return each value that calls give to ``keyword``; of ``callees`` alone, if there are any."""
         named = frozenset(callees)
         calls = (

@@ -85,7 +85,7 @@ class Check(NamedTuple):
         if self.unless and (why := self.unless(run)):
             return Result("not applicable", why)
         for need in self.needs:
-            if not run.has(need):
+            if not run.has_evidence(need):
                 return unknown(f"The run left no {_PARTS[need]}.")
         found = self.ask(run, _Options(options))
         first: dict[State, Result] = {}

@@ -28,7 +28,7 @@ def judge_measurements(run: Run) -> AcceptanceRecord:
     Raises:
         RecordError: it left no such record, or that of another run, host or set of GPUs.
     """
-    events = [line.event for line in run.of(AcceptanceEvent)]
+    events = [line.event for line in run.find(AcceptanceEvent)]
     if len(events) != 1 or events[0].nonce != (run.spec.nonce or None):
         raise RecordError("The evidence has no figures of this run.", "read job.log, and measure again.")
     record, given = events[0].record, {uuid for site in run.spec.sites for uuid in site.gpus}

@@ -33,9 +33,11 @@ class Ranks:
         """Return the rounds of one rank, in order."""
         return self._rounds.get((site, rank), [])
 
-    def suspended_s(self, event: RoundEvent) -> float:
+    def measure_suspension(self, event: RoundEvent) -> float:
         """Return for how long SLURM had the run suspended in a rank's round."""
-        return self._ended.suspended_s(event, self._spec.member_host(event.site)) if self._ended else 0.0
+        return (
+            self._ended.measure_suspension(event, self._spec.member_host(event.site)) if self._ended else 0.0
+        )
 
     @cached_property
     def processes(self) -> dict[tuple[str, int], tuple[str | None, int]]:

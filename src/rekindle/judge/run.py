@@ -48,7 +48,7 @@ class Run:
     left: Mapping[str, str] = field(default_factory=dict)
     """Why, by its name, each file stayed on the host."""
 
-    def of(self, kind: type[EventT]) -> list[EvidenceLine[EventT]]:
+    def find(self, kind: type[EventT]) -> list[EvidenceLine[EventT]]:
         """Lines of one kind of event."""
         return self._by_kind.get(kind, [])
 
@@ -59,11 +59,11 @@ class Run:
             by_kind.setdefault(type(line.event), []).append(line)
         return by_kind
 
-    def has(self, need: type[events.Event] | type[RunEnd]) -> bool:
+    def has_evidence(self, need: type[events.Event] | type[RunEnd]) -> bool:
         """Whether a part of the run is there."""
         if issubclass(need, RunEnd):
             return self.ended is not None
-        return bool(self.of(need))
+        return bool(self.find(need))
 
     @cached_property
     def members(self) -> list[str]:
@@ -88,7 +88,7 @@ class Run:
     @cached_property
     def final(self) -> EvidenceLine[events.FinalEvent] | None:
         """What job.py reported of the final global model."""
-        return next(iter(self.of(events.FinalEvent)), None)
+        return next(iter(self.find(events.FinalEvent)), None)
 
     @cached_property
     def account(self) -> Account:
@@ -98,7 +98,7 @@ class Run:
     @cached_property
     def results(self) -> list[EvidenceLine[events.TaskEvent]]:
         """What the server got from sites for their tasks."""
-        return self.of(events.TaskEvent)
+        return self.find(events.TaskEvent)
 
     @cached_property
     def training(self) -> Training:
@@ -108,17 +108,17 @@ class Run:
     @cached_property
     def ranks(self) -> Ranks:
         """What ranks recorded."""
-        return Ranks(self.spec, self.ended, self.of(events.RoundEvent), self.of(events.DeviceEvent))
+        return Ranks(self.spec, self.ended, self.find(events.RoundEvent), self.find(events.DeviceEvent))
 
     @cached_property
     def samples(self) -> Samples:
         """What the driver sampled of GPUs and processes."""
-        return Samples(self.of(events.SampleEvent), self.spec)
+        return Samples(self.find(events.SampleEvent), self.spec)
 
     @cached_property
     def saved(self) -> SavedModels:
         """The global models that were saved."""
-        return SavedModels(self.workspace, self.account.aggregators, self.left, self.of(events.ModelEvent))
+        return SavedModels(self.workspace, self.account.aggregators, self.left, self.find(events.ModelEvent))
 
     @cached_property
     def logs(self) -> Logs:

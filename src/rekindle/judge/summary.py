@@ -41,8 +41,8 @@ def summarise_devices(run: Run) -> tuple[Device, ...]:
             peak_memory_mib=held.get(who),
         )
 
-    if run.of(DeviceEvent):
-        events = (line.event for line in run.of(DeviceEvent))
+    if run.find(DeviceEvent):
+        events = (line.event for line in run.find(DeviceEvent))
         return tuple(on(of.site, of.rank, (of.uuid, str(of.pid)), of.device, of.name) for of in events)
     found: list[Device] = []
     for site in run.spec.sites:
@@ -59,11 +59,11 @@ def summarise_rounds(run: Run) -> tuple[JobRound, ...]:
 
     Where ranks report nothing, each site's results as the server got them.
     """
-    if not run.of(RoundEvent):
+    if not run.find(RoundEvent):
         return tuple(_results(run))
     ranks, late = {site.name: site.ranks for site in run.sites.all}, _late(run)
     samples: Counter[tuple[str, int]] = Counter()
-    for event in (line.event for line in run.of(RoundEvent)):
+    for event in (line.event for line in run.find(RoundEvent)):
         if 0 <= event.rank < ranks.get(event.site, 0):
             samples[event.site, event.round] += event.samples
     return tuple(
@@ -85,7 +85,7 @@ def summarise_rounds(run: Run) -> tuple[JobRound, ...]:
 
 def _results(run: Run) -> Iterator[JobRound]:
     counts, late = Counter[str](), _late(run)
-    for event in sorted((line.event for line in run.of(TaskEvent)), key=lambda event: event.time):
+    for event in sorted((line.event for line in run.find(TaskEvent)), key=lambda event: event.time):
         number = counts[event.site] if event.round is None else event.round
         counts[event.site] += 1
         yield JobRound(

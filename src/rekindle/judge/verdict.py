@@ -195,7 +195,7 @@ def _excuse(run: Run, issue: KnownIssue | None, findings: tuple[Finding, ...]) -
     """Return whether a known issue excuses a run, and the sentence that says so, or no longer does."""
     if not (issue and run.ended and issue.explains(findings)):
         return False, None
-    if issue.expired(run.ended.started):
+    if issue.has_expired(run.ended.started):
         return False, f"The known issue {issue.name} expired on {issue.expires} and excuses nothing."
     return True, f"Known until {issue.expires}: {issue.message}"
 

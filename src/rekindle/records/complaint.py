@@ -26,13 +26,13 @@ class Complaint(Exception):
         self.message, self.fix = message, fix
 
     @classmethod
-    def of(cls, text: str) -> "Complaint":
+    def parse(cls, text: str) -> "Complaint":
         """Return both of a text that this machine made of them; what a host says is only a message."""
         message, separator, fix = text.rpartition(FIX)
         return cls(message, fix) if separator else cls(text)
 
     @classmethod
-    def joined(cls, complaints: Iterable["Complaint"]) -> "Complaint":
+    def join(cls, complaints: Iterable["Complaint"]) -> "Complaint":
         """Return one for several, of which there is one: the first, and a line in its fix for each other."""
         first, *others = complaints
         return cls(first.message, "\n".join(filter(None, [first.fix, *map(str, others)])))

@@ -195,6 +195,6 @@ class HostRecord(Record, kw_only=True, frozen=True):
     """What SLURM reports on a login node (login.json)."""
     problems: Few[FailedProbe] = ()
 
-    def failed(self, name: str) -> FailedProbe | None:
+    def find_failed(self, name: str) -> FailedProbe | None:
         """Return the failure of the probe ``name``, if it failed."""
         return next((probe for probe in self.problems if probe.name == name), None)

@@ -82,7 +82,7 @@ class Folders(Record, kw_only=True, frozen=True):
     to: Text = "{data}"
     """Where in a run's own folder of data each is, as ``site-1``, or one for all sites by its own name."""
 
-    def of(self, sites: int) -> dict[str, str]:
+    def locate(self, sites: int) -> dict[str, str]:
         """Return the folders of so many sites, by the names that they have in the run."""
         if "{n}" not in self.from_:
             return {PurePosixPath(self.from_).name: self.from_}

@@ -226,7 +226,7 @@ class Suspension(Record, kw_only=True, frozen=True):
     host: Text | None = None
     """Of a federation, which alone was suspended; None for the whole run."""
 
-    def stopped(self, host: str | None) -> bool:
+    def has_stopped(self, host: str | None) -> bool:
         """Return whether what runs on ``host`` was suspended."""
         return self.host in {None, host}
 
@@ -248,8 +248,8 @@ class RunEnd(Record, kw_only=True, frozen=True):
     suspensions: Annotated[tuple[Suspension, ...], Meta(max_length=Suspension.MOST)] = ()
     """Within ``duration_s``; the limit and the watchdog count none of them."""
 
-    def suspended_s(self, event: RoundEvent, host: str | None) -> float:
+    def measure_suspension(self, event: RoundEvent, host: str | None) -> float:
         """Return for how long the run was suspended in a round of a rank on ``host``."""
         since = event.time - event.seconds
-        spans = (span for span in self.suspensions if span.stopped(host))
+        spans = (span for span in self.suspensions if span.has_stopped(host))
         return sum(max(0.0, min(event.time, span.until) - max(since, span.since)) for span in spans)

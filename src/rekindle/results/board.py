@@ -172,7 +172,7 @@ def _line(
             break
         first = entry
     issue = issues.get(verdict.known_issue) if verdict and verdict.known_issue else None
-    excused = row.kind == "KNOWN_ISSUE" and issue is not None and not issue.expired(now)
+    excused = row.kind == "KNOWN_ISSUE" and issue is not None and not issue.has_expired(now)
     notice = str(row.notice) if row.notice else None
     if row.kind == "PASS" and verdict and verdict.known_issue:
         fix = f"Fix: remove {verdict.known_issue} from doctor/known_issues.json."

@@ -150,7 +150,7 @@ class _Records(NamedTuple):
     retired: RetiredRecord | None
     flaws: list[RecordError]
 
-    def after(self, stage: str, jobs: list[str]) -> object:
+    def find_after(self, stage: str, jobs: list[str]) -> object:
         """Return what shows that a playbook of one stage did its work; None if nothing does."""
         if stage == "accept":
             return None if jobs else self.plan
@@ -191,7 +191,7 @@ def gather_host(
     rows += [_row(folder, name, job, outcome, asked.began) for job in jobs]
     earlier = [_row(folder, name, job, None, asked.began) for job in judged if job not in jobs]
     idle = not (outcome or found.flaws or found.retired or judged)
-    if idle and found.after(asked.stage, jobs):
+    if idle and found.find_after(asked.stage, jobs):
         done = Complaint(f"{asked.stage} is done, and nothing more was requested.")
         rows = [Row(name, None, "READY", done)]
     elif plays and not outcome and asked.stage != "retire":

@@ -15,12 +15,12 @@ def refuse_links(folder: Path) -> None:
     Raises:
         RecordError: it has one, or more.
     """
-    for path in links_below(folder):
+    for path in find_links(folder):
         message = f"{path} is a link to {path.readlink()}, and nothing is written through it."
         raise RecordError(message, "put a folder in its place, or remove it.")
 
 
-def links_below(folder: Path, levels: int = 2) -> Iterator[Path]:
+def find_links(folder: Path, levels: int = 2) -> Iterator[Path]:
     """Yield the links in a folder and, to so many levels, in the folders below it."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
@@ -28,4 +28,4 @@ def links_below(folder: Path, levels: int = 2) -> Iterator[Path]:
             if entry.is_symlink():
                 yield path
             elif levels > 1 and entry.is_dir(follow_symlinks=False):
-                yield from links_below(path, levels - 1)
+                yield from find_links(path, levels - 1)

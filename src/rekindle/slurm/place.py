@@ -52,12 +52,12 @@ class Allocation(Place):
         super().cancel()
 
     @contextmanager
-    def guarded(self) -> Iterator[None]:
+    def guard(self) -> Iterator[None]:
         """Keep a guard beside the driver, which SLURM may kill."""
-        with super().guarded(), guard_run(self.run_dir):
+        with super().guard(), guard_run(self.run_dir):
             yield
 
-    def waited_s(self) -> float | None:
+    def measure_wait(self) -> float | None:
         """Return how long the job was in the queue."""
         return slurm.measure_wait(self.run_dir)
 

@@ -105,7 +105,7 @@ def _require(server: Parent) -> None:
         FederationError: it ended.
     """
     if server.poll() is not None:
-        why = server.ended("NVFlare's server")
+        why = server.has_ended("NVFlare's server")
         raise FederationError(why or "NVFlare's server ended before its job did.")
 
 
@@ -122,7 +122,7 @@ def _await_port(server: Parent, port: int) -> None:
 
 @contextmanager
 def _admin(mine: Mapping[str, Any]) -> Iterator[None]:
-    folder = Parent.prepared(mine["admin"])
+    folder = Parent.prepare(mine["admin"])
     try:
         yield
     finally:

@@ -35,7 +35,7 @@ class _Kept(Parent):
     """NVFlare's parent process in a folder that outlives it."""
 
     @staticmethod
-    def prepared(kit: str) -> Path:
+    def prepare(kit: str) -> Path:
         """Return a copy of the kit, with the jobs of earlier times."""
         return Path(shutil.copytree(kit, f"{kit}.kept", dirs_exist_ok=True))
 
@@ -68,7 +68,7 @@ def keep_parent(folder: Path) -> dict[str, Any]:
     with _Kept(mine) as parent:
         while parent.wait(_ENDS_S) is None:
             pass
-    return {"ended": parent.ended(f"NVFlare's {mine['role']} {mine['name']}")}
+    return {"ended": parent.has_ended(f"NVFlare's {mine['role']} {mine['name']}")}
 
 
 def stop_parent(folder: Path) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class Parent:
 
     def __init__(self, mine: Mapping[str, Any]) -> None:
         """Start it."""
-        self.folder = self.prepared(mine["kit"])
+        self.folder = self.prepare(mine["kit"])
         _settings(self.folder, mine["role"])
         options = ["secure_train=true", "org=rekindle", "config_folder=config"]
         if mine["role"] == "site":
@@ -68,7 +68,7 @@ class Parent:
         )
 
     @staticmethod
-    def prepared(kit: str) -> Path:
+    def prepare(kit: str) -> Path:
         """Return a new copy of a kit for one run: NVFlare follows no links in it."""
         folder = Path(f"{kit}.run")
         shutil.rmtree(folder, ignore_errors=True)
@@ -97,7 +97,7 @@ class Parent:
         """Return its exit status; None while it runs."""
         return self._process.poll()
 
-    def ended(self, who: str) -> str | None:
+    def has_ended(self, who: str) -> str | None:
         """Return how it ended, as a sentence on ``who``; None if it ended well or runs."""
         status = self.poll()
         if status is not None and status < 0:
@@ -147,7 +147,7 @@ class Server:
         self._good = self._looked = time.monotonic()
         self._why = "has not answered"
 
-    def lost(self) -> str | None:
+    def find_lost(self) -> str | None:
         """Return why the server counts as lost; None as long as it does not."""
         now = time.monotonic()
         if now - self._looked < _LOOK_S:
@@ -173,13 +173,13 @@ def main() -> int:
     server, why = Server(mine["address"], mine["port"]), None
     with Parent(mine) as parent:
         while parent.poll() is None and why is None:
-            why = server.lost()
+            why = server.find_lost()
             parent.wait(0.2)
         if why:
             parent.end()
         for folder in parent.folder.glob("*/app_*"):
             move_logs(folder.parent, Path(os.environ[WORKSPACE], job, mine["name"]))
-    why = why or parent.ended(f"NVFlare's client of {mine['name']}")
+    why = why or parent.has_ended(f"NVFlare's client of {mine['name']}")
     if why:
         print(why, file=sys.stderr, flush=True)
     return 1 if why else 0

@@ -31,7 +31,9 @@ def collect(tmp_path, monkeypatch, load, shell):
     action, shown = load("collect_run"), []
     module = action.module
     monkeypatch.setattr(module, "Display", lambda: SimpleNamespace(display=shown.append))
-    monkeypatch.setattr(module.received, "keep", lambda packed, dest, *rest: unpack_archive(packed, dest))
+    monkeypatch.setattr(
+        module.collection, "keep_run", lambda packed, dest, *rest: unpack_archive(packed, dest)
+    )
 
     def run(dest, between=lambda: None, spec=SENT, message="time.time()"):
         monkeypatch.setattr(clock_of_host, "TIME", f"import time; print({message})")

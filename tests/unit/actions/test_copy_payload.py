@@ -36,7 +36,7 @@ def bring(load, shell, tmp_path, monkeypatch):
             return copied
 
         monkeypatch.setattr(action.module.Copy, "run", copy)
-        monkeypatch.setattr(action.module, "left_behind", lambda jobs: list(left))
+        monkeypatch.setattr(action.module, "list_left_behind", lambda jobs: list(left))
         args = {"root": "/r", "results": str(tmp_path), "home": str(home), "checkout": "", "wheelhouse": ""}
         args |= more
         execute = shell if there is None else lambda command: {"stdout": there}

@@ -40,7 +40,7 @@ def bring(load, home, tmp_path, monkeypatch):
     monkeypatch.setattr(action.module, "Display", lambda: SimpleNamespace(display=lambda text: None))
     content = b"wheel"
     pin = Pin("a", "1", frozenset([hashlib.sha256(content).hexdigest()]))
-    monkeypatch.setattr(action.module, "pins", lambda text, architecture: [pin])
+    monkeypatch.setattr(action.module, "read_pins", lambda text, architecture: [pin])
     for name in ("driver.txt", "torch-system-py312.txt"):
         lock = locks.digest_lock(name)
         wheel = tmp_path / "wheelhouse" / lock[:12] / "a-1.whl"

@@ -62,7 +62,7 @@ def test_a_task_that_speaks_to_a_host_has_a_limit(task):
     if name in HERE | BUILTIN:
         return
     source = (REPOSITORY / "plugins" / "action" / f"{name}.py").read_text()
-    assert "\n@limited\n" in source
+    assert "\n@limit_action\n" in source
     assert name == FOLLOWS or all(0 < limit <= LONGEST_S for limit in _limits(task))
 
 

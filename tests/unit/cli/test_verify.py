@@ -220,7 +220,11 @@ def test_a_run_that_was_never_collected_is_named_with_why(run, verify):
     assert status == 1
     assert output.startswith("gpu-1/other was placed on its host, and was never collected.\n")
     journal.note_left(
-        run.parents[1], "gpu-1", "validate", "unreachable", Complaint.of("It vanished. Fix: lease another.")
+        run.parents[1],
+        "gpu-1",
+        "validate",
+        "unreachable",
+        Complaint.parse("It vanished. Fix: lease another."),
     )
     seal.seal_folder(run.parents[1], None)
     status, output = verify()
@@ -229,7 +233,7 @@ def test_a_run_that_was_never_collected_is_named_with_why(run, verify):
 
 
 def test_a_run_that_was_removed_is_missing_though_its_host_left(run, verify):
-    journal.note_left(run.parents[1], "gpu-1", "validate", "failed", Complaint.of("No. Fix: x."))
+    journal.note_left(run.parents[1], "gpu-1", "validate", "failed", Complaint.parse("No. Fix: x."))
     shutil.rmtree(run)
     status, output = verify()
     assert status == 1

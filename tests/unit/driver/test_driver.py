@@ -73,8 +73,8 @@ def test_a_run_that_is_retired_has_its_end_on_record_and_is_no_pass(tmp_path):
 
 def test_each_run_here_has_another_nonce(tmp_path, monkeypatch):
     sent = []
-    monkeypatch.setattr(run_here, "packed", lambda *args: b"")
-    monkeypatch.setattr(run_here, "written", lambda *args: "")
+    monkeypatch.setattr(run_here, "pack_payload", lambda *args: b"")
+    monkeypatch.setattr(run_here, "write_payload", lambda *args: "")
     monkeypatch.setattr(run_here.subprocess, "run", lambda *args, input, **kwargs: sent.append(input))
     job = load_job(REPOSITORY / "flare_jobs", "pt_ddp")
     for _ in range(2):

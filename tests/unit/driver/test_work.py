@@ -46,7 +46,7 @@ RANK = _process(5, 4, 7.0)
 
 
 def test_a_process_is_of_the_nearest_member_above_it():
-    assert WorkTotals().worked([RANK, JOB, SERVER, LAUNCHER, CLIENT]) == {
+    assert WorkTotals().add_up([RANK, JOB, SERVER, LAUNCHER, CLIENT]) == {
         "server": MemberWork(nvflare_s=3.0, others_s=None, pids=(2,)),
         "site-1": MemberWork(nvflare_s=2.0, others_s=7.5, pids=(3, 4, 5)),
     }
@@ -54,38 +54,38 @@ def test_a_process_is_of_the_nearest_member_above_it():
 
 def test_what_ended_counts_and_an_orphan_stays_where_it_was():
     work = WorkTotals()
-    work.worked([SERVER, CLIENT, LAUNCHER, RANK])
+    work.add_up([SERVER, CLIENT, LAUNCHER, RANK])
     orphan = _process(5, 0, 8.0)
-    assert work.worked([SERVER, CLIENT, orphan])["site-1"] == MemberWork(
+    assert work.add_up([SERVER, CLIENT, orphan])["site-1"] == MemberWork(
         nvflare_s=2.0, others_s=8.5, pids=(3, 5)
     )
-    assert work.worked([])["site-1"] == MemberWork(nvflare_s=2.0, others_s=8.5, pids=())
+    assert work.add_up([])["site-1"] == MemberWork(nvflare_s=2.0, others_s=8.5, pids=())
 
 
 def test_what_ended_has_written_and_has_no_socket_open():
     work = WorkTotals()
-    seen = work.worked([CLIENT, _process(4, 3, 0.5, written=512, sockets=3)])["site-1"]
+    seen = work.add_up([CLIENT, _process(4, 3, 0.5, written=512, sockets=3)])["site-1"]
     assert (seen.written_bytes, seen.sockets) == (512, 3)
-    seen = work.worked([_process(3, 2, 2.0, nvflare="site-1", written=100, sockets=1)])["site-1"]
+    seen = work.add_up([_process(3, 2, 2.0, nvflare="site-1", written=100, sockets=1)])["site-1"]
     assert (seen.written_bytes, seen.sockets) == (612, 1)
 
 
 def test_another_process_of_a_pid_is_another():
     work = WorkTotals()
-    work.worked([SERVER, CLIENT])
+    work.add_up([SERVER, CLIENT])
     stranger = _process(3, 1, 1.0, born=9.0)
-    assert work.worked([SERVER, stranger])["site-1"] == MemberWork(nvflare_s=2.0, others_s=None, pids=())
+    assert work.add_up([SERVER, stranger])["site-1"] == MemberWork(nvflare_s=2.0, others_s=None, pids=())
 
 
 def test_a_fork_of_the_server_is_the_clients_as_soon_as_it_has_its_name():
     work = WorkTotals()
-    assert work.worked([SERVER, _process(3, 2, 0.5, nvflare="server")])["server"].nvflare_s == 3.5
-    worked = work.worked([SERVER, CLIENT])
+    assert work.add_up([SERVER, _process(3, 2, 0.5, nvflare="server")])["server"].nvflare_s == 3.5
+    worked = work.add_up([SERVER, CLIENT])
     assert (worked["server"].nvflare_s, worked["site-1"].nvflare_s) == (3.0, 2.0)
 
 
 def test_a_circle_of_parents_ends():
-    assert WorkTotals().worked([_process(7, 8, 1.0), _process(8, 7, 1.0)]) == {}
+    assert WorkTotals().add_up([_process(7, 8, 1.0), _process(8, 7, 1.0)]) == {}
 
 
 def test_a_sample_has_what_real_processes_took(child, tmp_path):

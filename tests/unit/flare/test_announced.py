@@ -58,7 +58,15 @@ def test_several_workflows_come_in_their_order_and_other_shapes_are_left_out(con
 
 def test_fewer_sites_may_be_sampled(configured):
     (found,) = configured(_flow("a.FedAvg", num_clients=2))
-    assert (found.sampled(3), found.sampled(1), configured(_flow("a.FedAvg"))[0].sampled(3)) == (2, 1, 3)
+    assert (
+        found.count_sampled(3),
+        found.count_sampled(1),
+        configured(_flow("a.FedAvg"))[0].count_sampled(3),
+    ) == (
+        2,
+        1,
+        3,
+    )
 
 
 PIPE = [{"id": "pipe"}]

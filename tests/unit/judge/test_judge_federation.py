@@ -189,7 +189,7 @@ def test_rounds_of_a_recipe_count_after_a_loss(lost):
     fedavg = Workflow("controller", "FedAvg", {}, FLOWS["FedAvg"])
     account = Account(find_workspaces(lost)[0], lost=("two",))
     account.sites = ["one", "three"]
-    assert len(account.rounds_done(fedavg, AGGREGATED)) == 3
+    assert len(account.count_rounds(fedavg, AGGREGATED)) == 3
     assert {task.site for task in account.tasks} == {"one", "three"}
 
 

@@ -4,7 +4,7 @@
 from msgspec.structs import replace
 
 from rekindle.records import Clock, GivenGpu, RunSpec, Site, Slurm, read_record
-from rekindle.results import collection, federated
+from rekindle.results import collection, parts
 
 
 def _sites(**gpus):
@@ -21,5 +21,5 @@ def test_a_site_has_the_gpus_that_slurm_gave_it_and_speaks_for_no_other(recordin
     assert collection.merge_given(sent, returned).sites == _sites(a="given", b="other")
     given = {"a": collection.merge_given(sent, returned), "b": replace(sent, host="b", slurm=None, gpus=())}
     server = replace(sent, host="s", slurm=None, gpus=())
-    joined = federated.merge_specs({"s": server, **given})
+    joined = parts.merge_specs({"s": server, **given})
     assert (joined.sites, [gpu.uuid for gpu in joined.gpus]) == (_sites(a="given", b="other"), ["given"])

@@ -9,7 +9,7 @@ from recorded_edits import json_in
 
 from rekindle.host import folders
 from rekindle.records import PlacedRecord, RunSpec, VerdictRecord, read_record, write_record
-from rekindle.results import federated
+from rekindle.results import parts
 
 HOSTS = ["cpu-1", "gpu-1", "gpu-2", "gpu-3"]
 OWN = (folders.CLOCK, folders.ENDED)
@@ -25,7 +25,7 @@ def results(tmp_path, recordings, monkeypatch):
     (results / "payload").mkdir(parents=True)
     (results / "payload/p").touch()
     for host in HOSTS:
-        sent, part = replace(spec, host=host), federated.locate_part(results, "pt_ddp", host)
+        sent, part = replace(spec, host=host), parts.locate_part(results, "pt_ddp", host)
         shutil.copytree(recorded, part, ignore=shutil.ignore_patterns("samples-*", *OWN))
         for name in HOSTS:
             shutil.rmtree(part / name)
@@ -34,23 +34,23 @@ def results(tmp_path, recordings, monkeypatch):
             shutil.copy(recorded / host / name, part / name)
         write_record(part / folders.SPEC, sent)
         placed = PlacedRecord(run="/r", payload="/payload/p", spec=sent, at="2026-11-25T22:28:00Z")
-        write_record(federated.locate_placed_part(results / host, "pt_ddp"), placed)
+        write_record(parts.locate_placed_part(results / host, "pt_ddp"), placed)
     return results
 
 
 def part(results, host):
-    return federated.locate_part(results, "pt_ddp", host)
+    return parts.locate_part(results, "pt_ddp", host)
 
 
 def test_good_parts_are_joined_to_a_pass_and_then_removed(results):
-    assert federated.join_parts(results, "pt_ddp", HOSTS).verdict == "PASS"
+    assert parts.join_parts(results, "pt_ddp", HOSTS).verdict == "PASS"
     assert read_record(results / "federations/pt_ddp/verdict.json", VerdictRecord).verdict == "PASS"
     assert not part(results, "").exists()
 
 
 def test_what_a_client_was_configured_with_is_its_own_hosts_word(results, recordings):
     (part(results, "gpu-2") / "evidence/gpu-1.server.jsonl").write_text("of another host\n")
-    federated.join_parts(results, "pt_ddp", HOSTS)
+    parts.join_parts(results, "pt_ddp", HOSTS)
     joined = results / "federations/pt_ddp/evidence/gpu-1.server.jsonl"
     recorded = recordings / "federations/pt_ddp-3-sites/evidence/gpu-1.server.jsonl"
     assert joined.read_text() == recorded.read_text()
@@ -71,7 +71,7 @@ def test_what_a_client_was_configured_with_is_its_own_hosts_word(results, record
 def test_a_bad_end_of_one_host_is_a_sentence_about_it_and_the_others_are_judged(results, change, why):
     with json_in(part(results, "gpu-2") / folders.ENDED) as ended:
         ended.update(change)
-    verdict = federated.join_parts(results, "pt_ddp", HOSTS)
+    verdict = parts.join_parts(results, "pt_ddp", HOSTS)
     assert verdict.verdict == "UNPROVEN"
     assert verdict.cause.startswith("gpu-2 sent no evidence that fits the run: ")
     assert why in verdict.cause
@@ -84,7 +84,7 @@ def test_a_bad_end_of_one_host_is_a_sentence_about_it_and_the_others_are_judged(
 def test_the_servers_bad_end_is_a_sentence_about_it(results):
     with json_in(part(results, "cpu-1") / folders.ENDED) as ended:
         ended["started"] = "x"
-    verdict = federated.join_parts(results, "pt_ddp", HOSTS)
+    verdict = parts.join_parts(results, "pt_ddp", HOSTS)
     assert verdict.verdict == "UNPROVEN"
     assert verdict.cause.startswith(
         "cpu-1 sent no evidence that fits the run: cpu-1/ended.json is not a valid"
@@ -93,7 +93,7 @@ def test_the_servers_bad_end_is_a_sentence_about_it(results):
 
 def test_a_spec_that_is_none_is_not_taken_for_a_missing_one(results):
     (part(results, "gpu-1") / folders.SPEC).write_text("{}")
-    assert federated.join_parts(results, "pt_ddp", HOSTS).cause.startswith(
+    assert parts.join_parts(results, "pt_ddp", HOSTS).cause.startswith(
         "gpu-1 sent no evidence that fits the run"
     )
 
@@ -102,12 +102,12 @@ def test_nothing_that_hosts_sent_is_lost_where_no_verdict_was_given(results, mon
     def fails(*_):
         raise RuntimeError
 
-    monkeypatch.setattr(federated, "judge_run", fails)
+    monkeypatch.setattr(parts, "judge_run", fails)
     with pytest.raises(RuntimeError):
-        federated.join_parts(results, "pt_ddp", HOSTS)
+        parts.join_parts(results, "pt_ddp", HOSTS)
     for host in HOSTS:
         assert (part(results, host) / folders.ENDED).exists()
         assert list((part(results, host) / folders.EVIDENCE).iterdir())
     monkeypatch.undo()
     monkeypatch.setenv("XDG_STATE_HOME", str(results.parent / "state"))
-    assert federated.join_parts(results, "pt_ddp", HOSTS).verdict == "PASS"
+    assert parts.join_parts(results, "pt_ddp", HOSTS).verdict == "PASS"

@@ -123,7 +123,7 @@ def test_a_tasks_message_becomes_one_sentence_with_a_fix(golden, tmp_path):
         ("failed", "first " + "x " * 10_000 + "last"),
         ("failed", f"{'x ' * 1_000}end. Fix: mend it. {'y ' * 1_000}"),  # which is shortened away
     ):
-        note_left(tmp_path, "a", "plan", state, Complaint.of(message))
+        note_left(tmp_path, "a", "plan", state, Complaint.parse(message))
         left = read_record(tmp_path / "a" / "outcome.json", Outcome)
         lines.append(f"{left.message} | {left.fix}")
     assert max(map(len, lines)) < 3000

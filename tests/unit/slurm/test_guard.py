@@ -36,7 +36,7 @@ from rekindle.records.layout import spec_in
 from rekindle.driver.processes import adopt_orphans
 
 run, sleeps, leaves, ends = Path(sys.argv[1]), *sys.argv[2:]
-with find_place(run, spec_in(run)).guarded():
+with find_place(run, spec_in(run)).guard():
     adopt_orphans()
     python = [sys.executable, "-c"]
     subprocess.Popen([*python, sleeps, run / "near.pid"], close_fds=False)

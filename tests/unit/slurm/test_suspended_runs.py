@@ -22,7 +22,7 @@ def moment(monkeypatch):
     known = {"at": 0.0, "resumed": ""}
     monkeypatch.setattr(clock.time, "monotonic", lambda: known["at"])
     monkeypatch.setattr(clock.time, "time", lambda: 1000 + known["at"])
-    monkeypatch.setattr(clock.slurm, "resumed", lambda folder: known["resumed"])
+    monkeypatch.setattr(clock.slurm, "find_resumed", lambda folder: known["resumed"])
     return known
 
 

@@ -21,4 +21,4 @@ def gpus_accepted(run: Run, options: Options) -> Result:
     except RecordError as error:
         return unknown(error.message)
     message = verdict.cause or f"{len(run.spec.gpus)} GPUs compute right, and are as fast as expected."
-    return Result(_STATES[verdict.verdict], message, run.of(AcceptanceEvent)[0])
+    return Result(_STATES[verdict.verdict], message, run.find(AcceptanceEvent)[0])

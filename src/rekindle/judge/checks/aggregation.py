@@ -128,7 +128,7 @@ def global_model_is_the_mean(run: Run) -> Iterator[Result]:
     own = _own_aggregator(run, flow) or _optimizer(run, flow)
     models: dict[int, list[EvidenceLine[GlobalEvent]]] = {}
     followed: list[Round] = []
-    for line in run.of(GlobalEvent):
+    for line in run.find(GlobalEvent):
         models.setdefault(line.event.round, []).append(line)
     for later, (number, lines) in enumerate(group_by_round(run)):
         following, events = models.get(number + 1, []), [line.event for line in lines]

@@ -39,7 +39,7 @@ _SERVER = (
 
 @register_check("federated", holds="No trainer recorded an exception.")
 def nobody_raised(run: Run) -> Iterator[Result]:
-    for line in run.of(events.ExceptionEvent):
+    for line in run.find(events.ExceptionEvent):
         event = line.event
         yield fails(f"{event.who} raised {event.kind}: {event.message[:300]}", line)
 

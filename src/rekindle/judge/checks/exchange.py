@@ -91,12 +91,12 @@ def _bad_ends(run: Run) -> Iterator[Result]:
 
 def skip_without_ranks(run: Run) -> str | None:
     """Return why checks of what ranks recorded do not apply to a run; None if they do."""
-    return None if run.of(RoundEvent) else "The trainers record nothing by themselves."
+    return None if run.find(RoundEvent) else "The trainers record nothing by themselves."
 
 
 def skip_without_devices(run: Run) -> str | None:
     """Return why checks of what ranks ran on do not apply to a run; None if they do."""
-    return None if run.of(DeviceEvent) else "The trainers record no device by themselves."
+    return None if run.find(DeviceEvent) else "The trainers record no device by themselves."
 
 
 @register_check(
@@ -107,7 +107,7 @@ def skip_without_devices(run: Run) -> str | None:
 )
 def trainers_start_from_the_servers_model(run: Run) -> Iterator[Result]:
     sent = _by_round(run)
-    for line in run.of(RoundEvent):
+    for line in run.find(RoundEvent):
         event, task = line.event, sent.get((line.event.site, line.event.round))
         if task and task.sent and not _is(event.sketch_in, task.sent, task):
             yield fails(
@@ -123,7 +123,7 @@ def trainers_start_from_the_servers_model(run: Run) -> Iterator[Result]:
 )
 def server_gets_what_trainers_made(run: Run) -> Iterator[Result]:
     sent = _by_round(run)
-    for line in run.of(RoundEvent):
+    for line in run.find(RoundEvent):
         event, task = line.event, sent.get((line.event.site, line.event.round))
         if task and task.sketch and not _is(event.sketch_out, sketch_made(task), task):
             yield fails(f"The server got another model in round {event.round} than {event.who} made.", line)

@@ -75,7 +75,7 @@ def _given(run: Run) -> dict[str, list[str]]:
 
 
 def _reported(run: Run, uuid: str) -> list[DeviceEvent]:
-    return [line.event for line in run.of(DeviceEvent) if line.event.uuid == uuid]
+    return [line.event for line in run.find(DeviceEvent) if line.event.uuid == uuid]
 
 
 def _owners(run: Run, uuid: str) -> dict[str, str]:

@@ -83,7 +83,7 @@ _ALL = allow_decoding(tuple[Harmless, ...])
 
 
 @cache
-def harmless() -> tuple[Harmless, ...]:
+def load_harmless() -> tuple[Harmless, ...]:
     """Return the list, ``harmless.json``."""
     return decode_json(files(__package__).joinpath("harmless.json").read_bytes(), _ALL)
 
@@ -285,5 +285,5 @@ def _is_harmless(kind: str, logger: str, message: str, after_end: bool) -> bool:
         and (known.text or not repeated)
         and re.search(known.text, message)
         and (after_end or not known.after_end)
-        for known in harmless()
+        for known in load_harmless()
     )

@@ -56,7 +56,7 @@ def _selects_by(run: Run) -> dict[str, bool]:
 
 def _no_metrics(run: Run) -> str | None:
     reported = any(line.event.metrics for line in run.training.results)
-    return None if reported or run.of(RoundEvent) or _selects_by(run) else "No site reported a metric."
+    return None if reported or run.find(RoundEvent) or _selects_by(run) else "No site reported a metric."
 
 
 @register_check(
@@ -86,8 +86,8 @@ def reported_metrics_are_finite(run: Run) -> Iterator[Result]:
 
 
 def _out_of_range(run: Run) -> Iterator[Result]:
-    rounds = [(line.event.who, line, line.event.metrics) for line in run.of(RoundEvent)]
-    for line in run.of(RoundEvent):
+    rounds = [(line.event.who, line, line.event.metrics) for line in run.find(RoundEvent)]
+    for line in run.find(RoundEvent):
         rounds += [(line.event.who, line, {"loss": loss}) for loss in line.event.losses]
     final = [("job.py", run.final, run.final.event.metrics)] if run.final else []
     for who, at, metrics in [*rounds, *final]:
@@ -105,7 +105,7 @@ def _contradicted(run: Run) -> Iterator[Result]:
     for line in run.logs.printed:
         if line.startswith(_FINAL) and run.final and _parsed(line) != run.final.event.metrics:
             yield unknown(f"job.py recorded other metrics than it printed: {line[:200]}.", run.final)
-    if not run.of(RoundEvent):
+    if not run.find(RoundEvent):
         return
     reported = {
         site.name: {
@@ -130,7 +130,7 @@ def _parsed(line: str) -> Any:
 
 
 def _no_losses(run: Run) -> str | None:
-    return None if _losses(run) or run.of(RoundEvent) else "No site reported a loss."
+    return None if _losses(run) or run.find(RoundEvent) else "No site reported a loss."
 
 
 def _losses(run: Run) -> dict[tuple[str, str], list[float]]:
@@ -184,7 +184,7 @@ def _rise(series: Collection[list[float]]) -> bool:
 
 def _of_ranks(run: Run) -> Iterator[Result]:
     falls = []
-    for name, rank in run.ranks.all if run.of(RoundEvent) else ():
+    for name, rank in run.ranks.all if run.find(RoundEvent) else ():
         lines = run.ranks.rounds(name, rank)
         reported = [loss for line in lines for loss in line.event.losses]
         losses = [loss for loss in reported if loss is not None]
@@ -201,7 +201,7 @@ def _of_ranks(run: Run) -> Iterator[Result]:
             if losses[-1] >= losses[0]:
                 yield fails(f"The loss did not fall: {falls[-1]}.", lines[-1])
     if falls:
-        yield holds(f"The loss fell: {', '.join(falls)}.", run.of(RoundEvent)[-1])
+        yield holds(f"The loss fell: {', '.join(falls)}.", run.find(RoundEvent)[-1])
 
 
 @register_claim(

@@ -42,7 +42,7 @@ def saved_models_load(run: Run) -> Iterator[Result]:
     loaded = {line.event.digest for file, line in run.saved.loaded.items() if file}
     if run.final and loaded and run.final.event.digest not in loaded:
         yield fails("The final model is none that the server saved.", run.final)
-    began, sent = run.saved.loaded.get(""), {line.event.values for line in run.of(TaskEvent)}
+    began, sent = run.saved.loaded.get(""), {line.event.values for line in run.find(TaskEvent)}
     saved = run.saved.files
     gone = {file for file in run.saved.loaded if not (run.folder / file).exists()} - run.left.keys()
     for file in sorted(gone):

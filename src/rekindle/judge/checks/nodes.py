@@ -36,7 +36,7 @@ _LINK = re.compile(r"\[(?P<device>\d{1,4})\][\w.-]{1,40}:\d{1,4}/(?P<link>IB|RoC
     unless=skip_without_devices,
 )
 def ranks_on_their_nodes(run: Run) -> Iterator[Result]:
-    devices = {(line.event.site, line.event.rank): line for line in run.of(DeviceEvent)}
+    devices = {(line.event.site, line.event.rank): line for line in run.find(DeviceEvent)}
     first = next(iter(devices.values()), None)
     for site in run.spec.sites:
         for rank in range(site.ranks):
@@ -63,7 +63,7 @@ def nodes_keep_pace(run: Run) -> Iterator[Result]:
         for rank in range(site.ranks):
             lines = run.ranks.rounds(site.name, rank)
             node, events = run.spec.node_of(site, rank), [line.event for line in lines[1:] or lines]
-            events = [event for event in events if not run.ranks.suspended_s(event)]
+            events = [event for event in events if not run.ranks.measure_suspension(event)]
             forwards = [event.forward_s for event in events if event.forward_s is not None]
             if node and events and len(forwards) == len(events):  # the first round also loads and compiles
                 by_node.setdefault(node, []).append(sum(forwards))
@@ -92,7 +92,7 @@ def _on_one_machine(run: Run) -> str | None:
 )
 def ranks_crossed_the_network(run: Run) -> Iterator[Result]:
     for site in run.spec.sites:
-        lines = [line for line in run.of(DeviceEvent) if line.event.site == site.name]
+        lines = [line for line in run.find(DeviceEvent) if line.event.site == site.name]
         backends = {line.event.backend for line in lines}
         if backends <= _OVER_TCP.keys():
             if lines:

@@ -17,7 +17,7 @@ def every_site_took_part(run: Run, options: Options) -> Result:
     account = run.account
     if not account.sites or not account.flows:
         return unknown("The expected sites and tasks are unknown.")
-    found = [_not_good(task, flow, account) for flow in account.flows for task in account.of(flow)]
+    found = [_not_good(task, flow, account) for flow in account.flows for task in account.list_tasks(flow)]
     found += [_fewer(site, flow, account) for site in account.sites for flow in account.flows]
     at = account.tasks[-1].last.at if account.tasks else None
     for result in sorted(filter(None, found), key=rank_result):
@@ -45,14 +45,14 @@ def _not_good(task: Task, flow: Workflow, account: Account) -> Result | None:
 
 
 def _fewer(site: str, flow: Workflow, account: Account) -> Result | None:
-    good = [task for task in account.of(flow) if task.good]
+    good = [task for task in account.list_tasks(flow) if task.good]
     done = Counter(task.name for task in good if task.site == site)
-    of_round = flow.sampled(len(account.sites))
+    of_round = flow.count_sampled(len(account.sites))
     samples = of_round < len(account.sites)
     if flow.flow is None:
         message = f"{site} returned no task of {flow.kind}, whose tasks are unknown."
         return None if done or samples else unknown(message)
-    if any(task.site == site and task.id in account.missable for task in account.of(flow)):
+    if any(task.site == site and task.id in account.missable for task in account.list_tasks(flow)):
         return None
     for name, wanted in _asked(flow, flow.flow):
         of_all = [task for task in good if task.name == name]
@@ -96,9 +96,9 @@ def _finished(run: Run, flow: Workflow) -> Result:
     account = run.account
     if flow.flow is None or flow.flow.between_sites:
         return _by_models(run, flow)
-    done = list(account.logged(flow, flow.flow.done)) if flow.flow.done else []
+    done = list(account.find_logged(flow, flow.flow.done)) if flow.flow.done else []
     if flow.flow.round_done and flow.rounds is not None:
-        ended = account.rounds_done(flow, flow.flow.round_done)
+        ended = account.count_rounds(flow, flow.flow.round_done)
         enough = len(ended) == flow.rounds or (flow.may_stop and 0 < len(ended) < flow.rounds)
         message = f"{flow.kind} completed {len(ended)} of {flow.rounds} rounds"
         if not enough or not done:
@@ -113,7 +113,7 @@ def _finished(run: Run, flow: Workflow) -> Result:
 
 def _by_tasks(account: Account, flow: Workflow, kind: Flow) -> Result:
     """Judge a workflow that logs no rounds by the results of its tasks."""
-    good = [task for task in account.of(flow) if task.good]
+    good = [task for task in account.list_tasks(flow) if task.good]
     at = good[-1].last.at if good else None
     for name, per_site in _asked(flow, kind):
         returned, wanted = sum(task.name == name for task in good), (per_site or 1) * len(account.sites)
@@ -130,7 +130,7 @@ def _by_models(run: Run, flow: Workflow) -> Result:
     account = run.account
     wanted = run.spec.job.rounds if flow.rounds is None else flow.rounds
     seen = {site: _rounds_of(run, site) for site in flow.trainers(account.sites)}
-    of_round = flow.sampled(len(seen))
+    of_round = flow.count_sampled(len(seen))
     if (
         run.training.models
         and seen
@@ -143,7 +143,7 @@ def _by_models(run: Run, flow: Workflow) -> Result:
     if flow.flow is None and account.ended and len(counts) == 1 and 0 < min(counts) < wanted:
         message = f"{flow.kind} ended by itself after {min(counts)} of at most {wanted} rounds of every site."
         return holds(message, run.training.models[-1])
-    begun = list(account.logged(flow, r"Round \d{1,9} started"))
+    begun = list(account.find_logged(flow, r"Round \d{1,9} started"))
     message = f"{flow.kind} began {len(begun)} of {flow.rounds} rounds; it does not log which it completed."
     if begun and flow.rounds and len(begun) < flow.rounds and not flow.may_stop:
         return fails(message, begun[-1])

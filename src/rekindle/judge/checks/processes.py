@@ -71,7 +71,7 @@ def _not_distinct(run: Run) -> Iterator[Result]:
     for (name, _), process in run.ranks.processes.items():
         if owners.setdefault(process, name) != name:
             yield unknown(f"{name} and {owners[process]} both ran in process {process[1]}.")
-    replicas = any(line.event.device.startswith("/") for line in run.of(DeviceEvent))  # TensorFlow's names
+    replicas = any(line.event.device.startswith("/") for line in run.find(DeviceEvent))  # TensorFlow's names
     timed: dict[tuple[float, ...], tuple[str, int]] = {}
     for who in () if replicas else run.ranks.processes:
         seconds = tuple(line.event.seconds for line in run.ranks.rounds(*who))

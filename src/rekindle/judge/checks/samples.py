@@ -20,7 +20,7 @@ _GAP_S = 30.0
 )
 def sampled_all_along(run: Run) -> Iterator[Result]:
     """Samples have no gap; those of the driver's own node, none from the run's start to its end."""
-    rounds = [line.event for line in run.of(RoundEvent)]
+    rounds = [line.event for line in run.find(RoundEvent)]
     first = min((event.time - event.seconds for event in rounds), default=math.inf)
     last = max((event.time for event in rounds), default=-math.inf)
     for node in run.nodes:

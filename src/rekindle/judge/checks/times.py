@@ -37,7 +37,7 @@ def duration_plausible(run: Run, options: Options) -> Result:
     assert run.ended is not None
     duration = run.ended.duration_s
     starts, results = _server_clock(run)
-    for line in run.of(RoundEvent):
+    for line in run.find(RoundEvent):
         event = line.event
         off = event.time - results.get((event.round, event.site), event.time)
         if abs(off) > duration:
@@ -47,7 +47,8 @@ def duration_plausible(run: Run, options: Options) -> Result:
         return misfit
     site = run.spec.sites[-1].name
     trained = sum(
-        max(0.0, line.event.seconds - run.ranks.suspended_s(line.event)) for line in run.ranks.rounds(site, 0)
+        max(0.0, line.event.seconds - run.ranks.measure_suspension(line.event))
+        for line in run.ranks.rounds(site, 0)
     )
     return holds(f"{trained:.1f} s of training at {site} in a run of {duration:.1f} s.", folders.ENDED)
 
@@ -115,7 +116,7 @@ def all_within_the_run(run: Run) -> Iterator[Result]:
     for line in run.lines:
         if any(
             span.since + _STOPPED_S < line.event.time < span.until - _STOPPED_S
-            and span.stopped(run.spec.host_of(line.file))
+            and span.has_stopped(run.spec.host_of(line.file))
             for span in run.ended.suspensions
         ):
             yield unknown("An event was written while SLURM had the run suspended.", line)

@@ -35,7 +35,7 @@ def tracked(run: Run, options: Options) -> Result:
 
 
 def _kept(run: Run, tracker: str) -> Result:
-    lines = [line for line in run.of(TrackingEvent) if line.event.tracker == tracker.partition("_")[0]]
+    lines = [line for line in run.find(TrackingEvent) if line.event.tracker == tracker.partition("_")[0]]
     if broken := next((line for line in lines if line.event.error), None):
         return unknown(f"{tracker} was not read: {broken.event.error}", broken)
     own = [line for line in lines if not line.event.site and tracker != "mlflow_client"]

@@ -32,7 +32,7 @@ def every_rank_on_its_device(run: Run, options: Options) -> Result:
         for site in run.spec.sites
         for rank in range(site.ranks)
     }
-    lines = [line for line in run.of(DeviceEvent) if (line.event.site, line.event.rank) in given]
+    lines = [line for line in run.find(DeviceEvent) if (line.event.site, line.event.rank) in given]
     for line in lines:
         device = given[line.event.site, line.event.rank]
         backends = on_gpu if device else on_cpu
@@ -54,7 +54,7 @@ def every_rank_on_its_device(run: Run, options: Options) -> Result:
 @register_claim(holds="The text that the job names stands in every site's log.", needs=(DeviceEvent,))
 def site_logs_show(run: Run, options: Options) -> Result:
     """Options: ``text``, and ``backend``; it applies where ranks used that."""
-    backends = {line.event.backend for line in run.of(DeviceEvent)}
+    backends = {line.event.backend for line in run.find(DeviceEvent)}
     if options["backend"] not in backends:
         return Result("not applicable", f"No rank used {options['backend']}.")
     text = str(options["text"])
@@ -87,7 +87,7 @@ def every_site_trained(run: Run, options: Options) -> Iterator[Result]:
             first = min(run.training.converged)
             message = f"{who} trained until the model was a fixed point of all, from round {first}."
         message += " None did in the first round." if all(line.event.round for line in results) else ""
-        if samples := sum(line.event.samples for line in run.of(RoundEvent)):
+        if samples := sum(line.event.samples for line in run.find(RoundEvent)):
             message += f" Its ranks trained on {samples} samples in all."
         yield holds(message, results[-1])
 
@@ -173,7 +173,7 @@ def _trainers(run: Run) -> set[str]:
     trains = {site.name for site in run.spec.sites}
     for flow in run.account.flows:
         trains.intersection_update(flow.trainers(sorted(trains)))
-        if flow.sampled(len(run.account.sites)) < len(run.account.sites):
+        if flow.count_sampled(len(run.account.sites)) < len(run.account.sites):
             trains.intersection_update(task.site for task in run.account.tasks)
         if flow.leaves_late(len(run.account.sites)):
             counted = {task.site for task in run.account.tasks if task.came}
@@ -189,7 +189,7 @@ def _silent_sites(run: Run) -> Iterator[Result]:
 
 def _recording(run: Run) -> set[tuple[str, int]]:
     """Return the ranks that record anything."""
-    lines = [*run.of(DeviceEvent), *run.of(RoundEvent)]
+    lines = [*run.find(DeviceEvent), *run.find(RoundEvent)]
     return {(line.event.site, line.event.rank) for line in lines}
 
 
