@@ -71,9 +71,10 @@ def _find_function_mistakes(name: str, place: str) -> Iterator[str]:
 
 def _find_method_mistakes(of: ast.ClassDef, path: Path) -> Iterator[str]:
     for node in of.body:
-        if isinstance(node, ast.FunctionDef) and _is_no_noun(node.name):
-            if not any("property" in ast.unparse(decorator) for decorator in node.decorator_list):
-                yield f"{path}:{node.lineno}: a method is a verb or a noun; {of.name}.{node.name} is neither."
+        if not isinstance(node, ast.FunctionDef) or "_" in node.name or not _is_no_noun(node.name):
+            continue
+        if not any("property" in ast.unparse(decorator) for decorator in node.decorator_list):
+            yield f"{path}:{node.lineno}: a method is a verb or a noun; {of.name}.{node.name} is neither."
 
 
 def _is_no_noun(word: str) -> bool:
