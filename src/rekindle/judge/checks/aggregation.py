@@ -146,12 +146,11 @@ def global_model_is_the_mean(run: Run) -> Iterator[Result]:
     for flaw in find_flaws(followed) if own else ():
         yield unknown(f"{own} made every global model {flaw}.")
     rates = find_step_rates(followed)
-    step = f"The global model's step is {rates[-1]:.2g} times the mean change of the sites" if rates else ""
-    if own:
-        message = f"The job makes its global model by {own}, so it need not be a mean."
-        yield holds(f"{message} {step}." if step else message)
-    elif step:
-        yield holds(f"{step}, as the mean's is.")
+    said = [f"The job makes its global model by {own}, so it need not be a mean."] if own else []
+    if rates:
+        said.append(f"The global model's step is {rates[-1]:.2g} times the mean change of the sites.")
+    if said:
+        yield holds(" ".join(said))
 
 
 def _aggregated(

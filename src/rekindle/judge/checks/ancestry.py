@@ -41,31 +41,36 @@ def results_are_their_own(run: Run) -> Iterator[Result]:
     for line in (line for line in run.training.models if line.event.round not in run.training.converged):
         models.setdefault(line.event.sent, line.event.round)
         if any(line.event.sketch) and line.event.sketch in models:
-            message = f"{line.event.site} sent in round {line.event.round} the global model of round "
-            yield fails(f"{message}{models[line.event.sketch]}, to the last digit.", line)
+            message = (
+                f"{line.event.site} sent in round {line.event.round} the global model of round "
+                f"{models[line.event.sketch]}, to the last digit."
+            )
+            yield fails(message, line)
         event, earlier = line.event, seen.setdefault(line.event.sketch, line.event)
         if not any(event.sketch) or (earlier.site, earlier.round) == (event.site, event.round):
             continue
-        message = (
-            f"{event.site} sent in round {event.round} the weights of {earlier.site} in round {earlier.round}"
-        )
-        if (
-            event.round == earlier.round
-            and event.metrics == earlier.metrics
-            and any(map(is_loss, event.metrics))
-        ):
+        same_round = event.round == earlier.round
+        if same_round and event.metrics == earlier.metrics and any(map(is_loss, event.metrics)):
             alike.append(
-                f"{message} with the same metrics, as two sites do that have the same data and seed."
+                f"{event.site} and {earlier.site} sent the same weights and metrics in round {event.round}, "
+                "as sites do that have the same data and seed."
             )
         else:
-            yield unknown(f"{message}, to the last digit.", line)
+            message = (
+                f"{event.site} sent in round {event.round} the weights of {earlier.site} in round "
+                f"{earlier.round}, to the last digit."
+            )
+            yield unknown(message, line)
     if alike:
         yield holds(alike[0], run.training.models[-1])
     for site, theirs in group_by_site(run).items():
         for before, line in pairwise(theirs):
             if _mixes(line.event, before.event):
-                message = f"{site} sent in round {line.event.round} a mixture of what it had sent and got"
-                yield unknown(f"{message}: nothing shows that it trained.", line)
+                message = (
+                    f"{site} sent in round {line.event.round} a mixture of the models that it had sent and "
+                    "got: nothing shows that it trained."
+                )
+                yield unknown(message, line)
 
 
 def _mixes(event: TaskEvent, before: TaskEvent) -> bool:
@@ -95,26 +100,41 @@ def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
         for site in sorted({line.event.site for line in compared}):
             theirs = [line for line in compared if line.event.site == site]
             if all(_by_chance(line.event.kept, line.event, _left_of_it(line.event)) for line in theirs):
-                message = f"What {site} sent {what} has nothing to do with the model that it was sent"
-                yield fails(f"{message} (correlation {theirs[0].event.kept:.3f}).", theirs[0])
+                message = (
+                    f"{site}'s results {what} have nothing to do with the model that it was sent "
+                    f"(correlation {theirs[0].event.kept:.3f})."
+                )
+                yield fails(message, theirs[0])
         beside = [line for line in compared if line.event.alike is not None]
         if beside and all(
             _by_chance(line.event.alike, line.event, _left_of_it(line.event) ** 2) for line in beside
         ):
-            message = f"Results of two sites {what} have nothing in common, although both got one model"
-            yield fails(f"{message} (correlation {beside[0].event.alike:.3f}).", beside[0])
+            message = (
+                f"Results of two sites {what} have nothing in common, although both got one model "
+                f"(correlation {beside[0].event.alike:.3f})."
+            )
+            yield fails(message, beside[0])
     follow = [line for line in run.training.models if line.event.follows is not None]
     if follow and all(_by_chance(line.event.follows, line.event) for line in follow):
-        message = "The model that sites got in each round has nothing to do with the results before it"
-        yield fails(f"{message} (correlation {follow[0].event.follows:.3f}).", follow[0])
+        message = (
+            "The model that sites got in each round has nothing to do with the results before it "
+            f"(correlation {follow[0].event.follows:.3f})."
+        )
+        yield fails(message, follow[0])
     for site, theirs in group_by_site(run).items():
         if all(share_left(line.event) < _SHRUNK for line in theirs):
-            message = f"{site} sent models with {share_left(theirs[0].event):.0%} of what it was sent in them"
-            yield unknown(f"{message}, as a new one has that is trained in each round.", theirs[0])
+            message = (
+                f"{site} sent models with {share_left(theirs[0].event):.0%} of what it was sent in them: "
+                "it may train a new model in each round."
+            )
+            yield unknown(message, theirs[0])
     for line in first:
         if line.event.moved is not None and not line.event.sent:
-            message = f"{line.event.site} sent its weights under other names than it was sent them"
-            yield unknown(f"{message}: what the server began with, and saves, stays untrained.", line)
+            message = (
+                f"{line.event.site} sent its weights under other names than it was sent them: "
+                "the model that the server began with, and saves, stays untrained."
+            )
+            yield unknown(message, line)
     if mistaken := _mistaken([line.event for line in first if line.event.kept is not None]):
         yield unknown(mistaken, first[0])
 

@@ -29,19 +29,25 @@ def came_to_its_end(run: Run) -> Result:
     if not account.records:
         return unknown("The server left no log.")
     last = datetime.fromtimestamp(account.records[-1].time, timezone.utc).strftime("%H:%M:%S")
-    message, at = f"The server's log stops at {last}, before the end of the run", account.records[-1].at
+    at = account.records[-1].at
     waiting = [task for task in account.tasks if not task.came]
     for task in waiting:
         if end := _end_of_trainer(run.logs.records(task.site)):
-            why = f"{task.site}'s trainer ended ({end.message[:300]})"
-            return fails(
-                f"{why} without a result of its task {task.name}, for which the server waits.", end.at
+            message = (
+                f"{task.site}'s trainer ended ({end.message[:300]}) "
+                f"without a result of its task {task.name}, for which the server waits."
             )
+            return fails(message, end.at)
     if not waiting:
-        return unknown(f"{message}: it still runs, or was stopped.", at)
+        message = f"The server's log stops at {last}, before the end of the run: it runs, or was stopped."
+        return unknown(message, at)
     sites = ", ".join(sorted({task.site for task in waiting}))
-    message += f": it waits for the task {waiting[-1].name} of {sites}, which runs, was stopped, or hangs"
-    return unknown(f"{message}. A trainer that ended early without a word leaves no line.", at)
+    message = (
+        f"The server's log stops at {last}, before the end of the run: it waits for the task "
+        f"{waiting[-1].name} of {sites}, which runs, was stopped, or hangs. "
+        "A trainer that ended early without a word leaves no line."
+    )
+    return unknown(message, at)
 
 
 def _end_of_trainer(records: list[LogRecord]) -> LogRecord | None:
@@ -54,4 +60,4 @@ def _end_of_trainer(records: list[LogRecord]) -> LogRecord | None:
 def printed_models_are_trained(run: Run) -> Iterator[Result]:
     for name in run.workspace.sites:
         for record, message in find_wrong_models(run.logs.records(name)):
-            yield fails(f"A trainer, as {name} logged it: {message}", record.at)
+            yield fails(f"{name} logged of its trainer: {message}", record.at)

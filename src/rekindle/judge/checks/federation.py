@@ -65,13 +65,12 @@ def only_sites_connected(run: Run) -> Iterator[Result]:
 )
 def sites_stayed(run: Run) -> Iterator[Result]:
     for site, number in run.sites.gone.items():
-        left = f"left in round {number + 1} of {run.spec.job.rounds}"
-        message = f"{site} {left if number != NEVER else 'never joined'}"
+        left = "never joined" if number == NEVER else f"left in round {number + 1} of {run.spec.job.rounds}"
         if site in run.sites.lost:
-            yield holds(f"{message}, and the job went on without it, as its inventory allows.")
+            yield holds(f"{site} {left}, and the job went on without it, as its inventory allows.")
         elif number != NEVER:
             least = run.spec.participant.min_sites if run.spec.participant else len(run.spec.sites)
-            yield fails(f"{message}, and the job needs {least} sites.")
+            yield fails(f"{site} {left}, and the job needs {least} sites.")
 
 
 @register_check(

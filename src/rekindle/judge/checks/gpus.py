@@ -226,7 +226,7 @@ def _by_process(uuid: str, held: str, shares: Mapping[str, int]) -> Result:
     """
     idle = next((who for who, share in shares.items() if not share), None)
     if not any(shares.values()):
-        return fails(f"{uuid} peaked at 0 % {held}: it did not work for this run")
+        return _idle(uuid, held)
     if idle:
         return unknown(f"{idle} was never seen at work on {uuid}, where others were")
     return holds(f"{uuid} peaked at {max(shares.values())} % for one of them {held}")
@@ -241,6 +241,10 @@ def _by_gpu(uuid: str, held: str, pids: Collection[str], gpus: Collection[GpuSam
         return holds(f"{uuid} peaked at {peak} % {held}")
     if any(shared):
         return unknown(f"{uuid} worked only while processes of others held it too")
+    return _idle(uuid, held)
+
+
+def _idle(uuid: str, held: str) -> Result:
     return fails(f"{uuid} peaked at 0 % {held}: it did not work for this run")
 
 

@@ -81,8 +81,10 @@ def reported_metrics_are_finite(run: Run) -> Iterator[Result]:
         if not figures:
             yield unknown(f"The job selects its best model by {name}, a metric that no site reported.")
         elif highest and name.lower().endswith(_LOSS) and all((value or 0) > 0 for value in figures):
-            message = f"The job selects as its best model the one of the highest {name}, which is its worst"
-            yield unknown(f"{message}: report -{name}, or have the selector negate_key_metric.")
+            yield unknown(
+                f"The job selects as its best model the one of the highest {name}, which is its worst: "
+                f"report -{name}, or have the selector negate_key_metric."
+            )
 
 
 def _out_of_range(run: Run) -> Iterator[Result]:

@@ -56,8 +56,11 @@ def cross_validation_complete(run: Run, options: Options) -> Result:
     few = len(models) < 3 and len(set().union(*found.values())) > 1  # accuracies of two models may agree
     if alike and not few and len({*sites, *models}) < len(sites) + len(models) - 1:  # two sites' own models
         figures = ", ".join(f"{metrics.pop()} at {site}" for site, metrics in found.items())
-        message = f"{', '.join(models)} have all {figures}"
-        return unknown(f"{message}: nothing shows that they were evaluated; a loss beside it would.", at)
+        message = (
+            f"{', '.join(models)} have all {figures}: "
+            "nothing shows that they were evaluated; a loss beside it would."
+        )
+        return unknown(message, at)
     return holds(f"{len(sites)} sites each evaluated {', '.join(models)}.", at)
 
 
@@ -166,8 +169,11 @@ def flower_results_received(run: Run, options: Options) -> Result:
     received = [tuple(map(int, match.groups())) for match in _RECEIVED.finditer(text)]
     for number, (results, failures) in enumerate(received, 1):
         if results != len(sites) or failures:
-            message = f"Flower's round {number} had {results} results and {failures} failures"
-            return fails(f"{message} of {len(sites)} sites.", at)
+            message = (
+                f"Flower's round {number} had {results} results and {failures} failures "
+                f"of {len(sites)} sites."
+            )
+            return fails(message, at)
     done = _FLOWER_DONE.search(text)
     if done is None or int(done[1]) != len(received) or not received:
         message = f"Flower's server had results of {len(received)} rounds of {done[1] if done else '?'}."
@@ -179,9 +185,8 @@ def flower_results_received(run: Run, options: Options) -> Result:
         if len(values) > 1 and values[0] and max(values) - min(values) <= _STILL * abs(values[0]):
             message = f"Flower's {name} is {values[0]:g} in all {len(values)} rounds: nothing shows training."
             return unknown(message, at)
-    message = f"Flower's {len(received)} rounds each had results of all {len(sites)} sites"
     moved = f", and {', '.join(losses)} moved" if losses else ""
-    return holds(f"{message}{moved}.", at)
+    return holds(f"Flower's {len(received)} rounds each had results of all {len(sites)} sites{moved}.", at)
 
 
 def _flower_losses(history: str) -> dict[str, list[float]]:

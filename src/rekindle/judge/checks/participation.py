@@ -83,8 +83,10 @@ def rounds_completed(run: Run, options: Options) -> Result:
         return unknown("The expected workflows are unknown.")
     for flow in account.flows if rounds else ():
         if (flow.flow is None or flow.flow.trains) and flow.rounds not in {None, rounds}:
-            message = f"job.yml expects {rounds} rounds, and the job announced {flow.rounds} to {flow.kind}"
-            return fails(f"{message}: pass {{rounds}} in its command, or correct rounds in job.yml.")
+            return fails(
+                f"job.yml expects {rounds} rounds, and the job announced {flow.rounds} to {flow.kind}: "
+                "pass {rounds} in its command, or correct rounds in job.yml."
+            )
     found = [_finished(run, flow) for flow in account.flows]
     worst = min(found, key=rank_result)
     if worst.state != "holds":
@@ -100,11 +102,11 @@ def _finished(run: Run, flow: Workflow) -> Result:
     if flow.flow.round_done and flow.rounds is not None:
         ended = account.count_rounds(flow, flow.flow.round_done)
         enough = len(ended) == flow.rounds or (flow.may_stop and 0 < len(ended) < flow.rounds)
-        message = f"{flow.kind} completed {len(ended)} of {flow.rounds} rounds"
+        end = ", as it may" if len(ended) != flow.rounds else ""
         if not enough or not done:
-            message += "" if done else " and did not go on to its end"
-            return fails(f"{message}.", ended[-1] if ended else None)
-        return holds(f"{message}{'' if len(ended) == flow.rounds else ', as it may'}.", ended[-1])
+            end = "" if done else " and did not go on to its end"
+        message = f"{flow.kind} completed {len(ended)} of {flow.rounds} rounds{end}."
+        return (holds if enough and done else fails)(message, ended[-1] if ended else None)
     if flow.flow.done:
         message = f"{flow.kind} {'went' if done else 'did not go'} on to its end."
         return hold_if(done, message, done[-1] if done else None)

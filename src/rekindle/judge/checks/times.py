@@ -175,8 +175,11 @@ def made_under_its_nonce(run: Run) -> Iterator[Result]:
     collected = parse_time(after.asked).timestamp()
     took = run.ended.duration_s + (run.ended.waited_s or 0.0)
     if took > collected - placed + slack:
-        message = f"The run took {took:.0f} s by its own record and was collected "
-        yield unknown(f"{message}{collected - placed:.0f} s after its nonce was made.", folders.ENDED)
+        message = (
+            f"The run took {took:.0f} s by its own record and was collected "
+            f"{collected - placed:.0f} s after its nonce was made."
+        )
+        yield unknown(message, folders.ENDED)
     last = collected + max(clock.offset_s + clock.error_s for clock in clocks) + slack
     if run.started is not None and run.started + run.ended.duration_s > last:
         late = run.started + run.ended.duration_s - last

@@ -126,11 +126,17 @@ def _idle(results: _Results) -> Iterator[Result]:
 
 def _blank(results: _Results) -> Iterator[Result]:
     if blank := next((line for line in results if line.event.blank), None):
-        message = f"{blank.event.blank} of {blank.event.values} parameters, entire arrays, are 0"
-        yield unknown(f"{message} in what {blank.event.site} sent, and were not in what it was sent.", blank)
+        message = (
+            f"{blank.event.blank} of {blank.event.values} parameters, entire arrays, are 0 "
+            f"in {blank.event.site}'s result, and were not in the model that it was sent."
+        )
+        yield unknown(message, blank)
     if raw := next((line for line in results if not line.event.values), None):
-        what = f"{raw.event.bytes} bytes that are no numbers, as trees and ciphertexts are"
-        yield unknown(f"{raw.event.site} sent {what}: nothing shows that it trained.", raw)
+        message = (
+            f"{raw.event.site} sent {raw.event.bytes} bytes that are no numbers, as trees and ciphertexts "
+            "are: nothing shows that it trained."
+        )
+        yield unknown(message, raw)
 
 
 def _uncompared(results: _Results) -> Iterator[Result]:
@@ -218,8 +224,11 @@ def _untrained_ranks(run: Run) -> Iterator[Result]:
             if event.samples < 1 or event.model_in == event.model_out:
                 changed = "unchanged" if event.model_in == event.model_out else "changed"
                 loss = ", its loss not finite" if None in event.losses else ""
-                message = f"after {event.samples} samples with its weights {changed}{loss}."
-                yield fails(f"{who} ended round {event.round} {message}", line)
+                message = (
+                    f"{who} ended round {event.round} after {event.samples} samples "
+                    f"with its weights {changed}{loss}."
+                )
+                yield fails(message, line)
             if event.model_out != sent.setdefault((site, event.round), event.model_out):
                 message = f"{who} ended round {event.round} with other weights than the ranks before it."
                 yield fails(message, line)
