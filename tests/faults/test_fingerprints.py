@@ -29,7 +29,8 @@ HOLDS = {
     "halves and doubles are told as float32 has them": """
         for kind in (torch.bfloat16, torch.float16, torch.float64):
             tensor = torch.arange(20).to(kind)
-            assert fingerprint_weights({"n": tensor}) == fingerprint_weights({"n": np.arange(20, dtype=np.float32)})
+            plain = fingerprint_weights({"n": np.arange(20, dtype=np.float32)})
+            assert fingerprint_weights({"n": tensor}) == plain
         for kind in (np.float16, np.float64):
             array = np.arange(20, dtype=kind)
             assert fingerprint_weights({"n": array}) == fingerprint_weights({"n": array.astype(np.float32)})
@@ -40,7 +41,8 @@ HOLDS = {
     """,
     "Keras' layers are told as NVFlare's server has them": """
         layers = {"first": [TREE["a"], TREE["b"]], "pool": []}
-        assert fingerprint_weights(layers) == fingerprint_weights({"first_nvf_0": TREE["a"], "first_nvf_1": TREE["b"]})
+        named = {"first_nvf_0": TREE["a"], "first_nvf_1": TREE["b"]}
+        assert fingerprint_weights(layers) == fingerprint_weights(named)
     """,
     "another value, name or size is other weights": """
         value = TREE["b"].copy()
