@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,10 @@ from write_roles import ROLES, describe_option, describe_type, read_specificatio
 from rekindle.cli import schema
 from rekindle.cli.main import app
 from rekindle.cli.verbs import HELP
-from rekindle.doctor.catalogue import catalogue
+from rekindle.doctor.catalogue import load_catalogue
 from rekindle.judge import CHECKS
 from rekindle.records import job
-from rekindle.solver.catalogue import builds, environments, rules
+from rekindle.solver.catalogue import list_builds, list_environments, load_rules
 
 REPOSITORY = ROLES.parent
 REFERENCE = REPOSITORY / "docs" / "reference"
@@ -75,26 +75,33 @@ def job_file() -> str:
     """Return the page of job.yml, from its schema and the texts beside its fields."""
     texts = _read_field_texts(Path(job.__file__))
     _, parts = msgspec.json.schema_components([job.Job])
-    order = ("Job", "Claim", "Example", "Container", "Folders", "Mend", "Variant", "Removed")
-    titles = {"Job": "job.yml", "Claim": "An entry of proof", "Example": "example", "Container": "container"}
-    titles |= {
-        "Folders": "data",
-        "Mend": "An entry of example.mends",
-        "Variant": "An entry of example.variants",
-    }
     lines = [
         "# job.yml",
         "",
         "Every line may be left out for a job of your own: Rekindle reads the rest in the job's files, and",
         "`rekindle job FOLDER` shows it. [Your own job](../howto/own-job.md) has the common lines.",
     ]
-    for name in order:
-        lines += ["", f"## {titles.get(name, f'example.{name.lower()}')}", ""]
-        lines += ["| key | type | |", "|---|---|---|"]
+    titles = {"Job": "job.yml"}
+    for name, title in _walk(titles, parts):
+        lines += ["", f"({name})=", "", f"## {title}", "", "| key | type | |", "|---|---|---|"]
         for key, value in parts[name]["properties"].items():
-            text = texts[name].get(key, "")
+            if not (text := texts[name].get(key) or texts["Example"].get(key)):
+                raise SystemExit(f"{job.__file__} has no text under {name}.{key}. Fix: write one.")
             lines.append(f"| `{key}` | {_describe_schema(value)} | {text} |")
     return "\n".join(lines) + "\n"
+
+
+def _walk(titles: dict[str, str], parts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield each record that job.yml has, with the keys that lead to it; ``titles`` has the first one."""
+    waiting = [*titles]
+    while waiting:
+        name = waiting.pop(0)
+        yield name, titles[name]
+        for key, value in parts[name]["properties"].items():
+            for of in re.findall(r"#/\$defs/(\w+)", json.dumps(value)):
+                if of not in titles and "properties" in parts[of]:
+                    titles[of] = key if name == "Job" else f"{titles[name]}.{key}"
+                    waiting.append(of)
 
 
 def _read_field_texts(path: Path) -> dict[str, dict[str, str]]:
@@ -125,7 +132,7 @@ def _describe_schema(value: Mapping[str, Any]) -> str:
         return ", ".join(f"`{choice}`" for choice in value["enum"])
     if "$ref" in value:
         name = value["$ref"].rpartition("/")[2]
-        return f"[{name.lower()}](#{_ANCHORS[name]})" if name in _ANCHORS else name.lower()
+        return f"[{name.lower()}](#{name})"
     kind = value.get("type", "any value")
     if kind == "array":
         return f"list of {_describe_schema(value.get('items', {}))}"
@@ -134,15 +141,6 @@ def _describe_schema(value: Mapping[str, Any]) -> str:
 
 
 _NULL = {"type": "null"}
-_ANCHORS = {
-    "Claim": "an-entry-of-proof",
-    "Example": "example",
-    "Container": "container",
-    "Folders": "data",
-    "Mend": "an-entry-of-example-mends",
-    "Variant": "an-entry-of-example-variants",
-    "Removed": "example-removed",
-}
 
 
 def checks() -> str:
@@ -180,9 +178,9 @@ def causes() -> str:
         "",
         "`rekindle diagnose` and every verdict choose from these first. `…` is what the log says there.",
     ]
-    for layer in dict.fromkeys(entry.layer for entry in catalogue()):
+    for layer in dict.fromkeys(entry.layer for entry in load_catalogue()):
         lines += ["", f"## {layer}", "", "| cause | remedy | shown by |", "|---|---|---|"]
-        for entry in (entry for entry in catalogue() if entry.layer == layer):
+        for entry in (entry for entry in load_catalogue() if entry.layer == layer):
             confirm = f"`` {entry.confirm} ``" if entry.confirm else ""
             cells = (re.sub(r"\{\w+\}", "…", entry.cause), entry.remedy, re.sub(r"\{(\w+)\}", r"\1", confirm))
             lines.append(f"| {' | '.join(_escape_cell(cell) for cell in cells)} |")
@@ -196,7 +194,7 @@ def _escape_cell(text: str) -> str:
 
 def environments_page() -> str:
     """Return the page of environments, from the catalogue of builds."""
-    releases = list(rules().nvflare.releases)
+    releases = list(load_rules().nvflare.releases)
     lines = [
         "# Environments",
         "",
@@ -207,8 +205,8 @@ def environments_page() -> str:
         "| environment | versions | CUDA | packages beside its framework |",
         "|---|---|---|---|",
     ]
-    for name in environments():
-        found = [build for release in releases for build in builds(name, release)]
+    for name in list_environments():
+        found = [build for release in releases for build in list_builds(name, release)]
         versions = ", ".join(_sort_versions({build.version for build in found}))
         cudas = ", ".join(_sort_versions({build.cuda for build in found if build.cuda}))
         framework = {build.version for build in found}

@@ -11,7 +11,7 @@ import yaml
 from typer.main import get_command
 
 from rekindle.cli.main import app
-from rekindle.cli.verbs import HELP, load
+from rekindle.cli.verbs import HELP, load_verb
 from rekindle.judge import CHECKS
 
 REPOSITORY = Path(__file__).parents[3]
@@ -76,7 +76,7 @@ def wrong_call(verb, rest):
     return [
         f"rekindle {verb} {option} is no option"
         for option in options
-        if option not in known and not load(verb).passes_on
+        if option not in known and not load_verb(verb).passes_on
     ]
 
 
