@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import tomllib
 import yaml
 from typer.testing import CliRunner
 from write_roles import ROLES, describe_option, describe_type, read_specification, table_options
@@ -28,6 +29,7 @@ from rekindle.records import job
 from rekindle.solver.catalogue import list_builds, list_environments, load_rules
 
 REPOSITORY = ROLES.parent
+PACKAGE = REPOSITORY / "src" / "rekindle"
 REFERENCE = REPOSITORY / "docs" / "reference"
 NOTES = REFERENCE / "checks.yml"
 _GROUPS = (
@@ -253,6 +255,26 @@ def roles() -> str:
     return "\n".join(lines) + "\n"
 
 
+def rooms() -> str:
+    """Return the page of rooms: the layers of the import contract, and what each room says of itself."""
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    lines = [
+        "# Rooms",
+        "",
+        "The folders of `src/rekindle/`, from top to bottom. A room imports only from rooms below its line.",
+        "[Design](../why/design.md) says how they work together.",
+        "",
+        "| room | what it is |",
+        "|---|---|",
+    ]
+    for layer in project["tool"]["importlinter"]["contracts"][0]["layers"]:
+        for name in layer.split(" | "):
+            text = ast.get_docstring(ast.parse((PACKAGE / name / "__init__.py").read_text(encoding="utf-8")))
+            first, *_ = str(text).split("\n\n")
+            lines.append(f"| `{name}/` | {_render_docstring(first)} |")
+    return "\n".join(lines) + "\n"
+
+
 def _join(description: str | list[str]) -> str:
     return describe_option({"description": description})
 
@@ -299,6 +321,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "causes.md": causes,
     "environments.md": environments_page,
     "roles.md": roles,
+    "rooms.md": rooms,
     "json.md": json_schemas,
 }
 """Each page that is made, by its file under docs/reference/."""

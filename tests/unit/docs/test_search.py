@@ -33,6 +33,7 @@ ANSWERED = {
     "air gap": "howto/air-gap",
     "slurm": "howto/slurm",
     "docker": "howto/containers",
+    "watch": "howto/watch",
     "nightly": "howto/ci",
     "grafana": "howto/ci",
     "upgrade nvflare": "howto/upgrade",
