@@ -66,7 +66,8 @@ doctor: all
 
 # The site of docs/, in docs/_build; offline once its packages are there.
 docs: .venv/.docs
-	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --doctree-dir docs/_build/doctrees docs docs/_build/html
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --fresh-env --write-all \
+		--doctree-dir docs/_build/doctrees docs docs/_build/html
 
 .venv/.docs: requirements/docs.txt .venv/.done
 	$(WITH_INDEXES) $(BIN)/uv pip install --quiet --require-hashes --python $(BIN)/python --requirements requirements/docs.txt
