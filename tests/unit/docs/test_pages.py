@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+import write_pictures
 import write_reference
 import write_roles
 import yaml
@@ -141,6 +142,12 @@ def test_readme_is_short():
     lines = (REPOSITORY / "README.md").read_text().splitlines()
     assert len(lines) <= 90
     assert [line for line in lines if len(line) > 120] == []
+
+
+def test_the_pictures_of_readme_are_there_and_load_quickly():
+    named = re.findall(r'src(?:set)?="([^"]+)"', (REPOSITORY / "README.md").read_text())
+    assert len(named) == 4
+    assert [name for name in named if (REPOSITORY / name).stat().st_size > write_pictures.LIMIT] == []
 
 
 def test_written_pages_stay_below_what_somebody_reads():
