@@ -92,7 +92,7 @@ def checks() -> str:
     return "\n".join(lines) + "\n"
 
 
-_NOTED = {"options": "Options: ", "more": "", "seen": "Seen in tests: ", "unseen": "Not seen: "}
+_NOTED = {"options": "Options: ", "more": "", "seen": "Caught in tests: ", "unseen": "Not caught: "}
 
 
 def _describe_check(holds: str, name: str, note: Mapping[str, str]) -> list[str]:
