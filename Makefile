@@ -98,7 +98,7 @@ locks: all
 # Never results/, which is all that is left of a lease.
 clean:
 	rm -rf .venv .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	rm -rf docs/_build
+	-git clean --quiet --force -dX docs
 	find . -path ./results -prune -o -name __pycache__ -prune -exec rm -rf {} +
 
 # Two GPUs: TensorFlow inside NVFlare as it seems to deadlock, and as it passes.
