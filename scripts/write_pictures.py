@@ -43,6 +43,8 @@ def main() -> None:
             subprocess.run([sys.executable, "-m", "many_hosts", folder, str(hosts)], check=True)
         _print_answer(many)  # which writes its pages
         lines = [f"$ rekindle report {few}", "", *_print_answer(few)[:-3]]
+        if home in "".join(lines):
+            raise SystemExit(f"The answer names {home}, a folder of this machine.")
         for scheme in _THEMES:
             terminal = Path(f"{scheme}.html")
             terminal.write_text(_render_terminal("\n".join(lines), scheme), encoding="utf-8")
