@@ -137,11 +137,11 @@ def describe_federation(
             missing = "has no kit" if host in members else "was not reached"
             found.append(MemberState(host=host, flaws=(missing,)))
         else:
-            found.append(replace(one, flaws=(*one.flaws, *_beside(one, server))))
+            found.append(replace(one, flaws=(*one.flaws, *_find_differences(one, server))))
     return Federation(name=name, hosts=tuple(found))
 
 
-def _beside(one: MemberState, server: MemberState | None) -> Iterator[str]:
+def _find_differences(one: MemberState, server: MemberState | None) -> Iterator[str]:
     """Yield what is wrong with a host beside its server."""
     if server is None or one is server:
         return

@@ -90,7 +90,7 @@ class _Step:
         if weights and then.size:
             clear = abs(change) > _ROUNDING * max(float(abs(then).max()), self._rms)
             self._trained += float((change[clear] ** 2).sum())
-            self._turned += float((_beside(change, then)[clear] ** 2).sum())
+            self._turned += float((_reject(change, then)[clear] ** 2).sum())
 
     @property
     def moved(self) -> float | None:
@@ -202,7 +202,7 @@ def _of_batch_norm(tree: Any) -> set[str]:
     return found
 
 
-def _beside(change: Any, then: Any) -> Any:
+def _reject(change: Any, then: Any) -> Any:
     """Return what a change has besides a scaling of the leaf: nothing, where weight decay is all it is."""
     import numpy as np  # noqa: PLC0415 - as above
 
