@@ -115,8 +115,8 @@ class Members:
             host.host: describe_hardware(host, {gpu.uuid for gpu in find_usable_gpus(host)}) for host in hosts
         }
         for host in hosts:
-            if host.slurm:
-                of_hosts[host.host]["slurm"] = " ".join(batch.make_options(dump_builtins(host.slurm)))
+            if host.allocation:
+                of_hosts[host.host]["slurm"] = " ".join(batch.make_options(dump_builtins(host.allocation)))
         return {f"{host} {what}": text for host, of in of_hosts.items() for what, text in of.items()}
 
     def participant(self, host: str) -> Participant:

@@ -91,7 +91,7 @@ def _host(home: Path, host: HostResults, asked: str | None) -> HostCheck:
     left_s = lease.measure_left(home, datetime.now(timezone.utc)) if timed else None
     jobs, limited = [], left_s is not None
     if host.host and host.plan:
-        limited = limited or host.host.slurm is not None
+        limited = limited or host.host.allocation is not None
         jobs = foresee_jobs(load_planned(JOBS, host.plan), host.host, host.plan, left_s)
     return HostCheck(
         host=host.name,

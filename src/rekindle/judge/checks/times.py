@@ -161,7 +161,7 @@ def made_under_its_nonce(run: Run) -> Iterator[Result]:
         yield unknown(error.message, folders.CLOCK)
         return
     placed = parse_time(before.asked).timestamp()
-    slack = _ROUNDING_S + SLACK_S + (_NODES_S if run.spec.slurm else 0.0)
+    slack = _ROUNDING_S + SLACK_S + (_NODES_S if run.spec.allocation else 0.0)
     clocks = [before, after] if after else [before]
     first = placed + min(clock.offset_s - clock.error_s for clock in clocks) - slack
     if run.started is not None and run.started < first:
