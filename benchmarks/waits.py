@@ -17,7 +17,7 @@ from statistics import median
 from jobs import REPOSITORY, ROUNDS, timed
 
 REPEATS = 3
-_HOOK = "import rekindle.trainer.hook\nrekindle.trainer.hook.install()\n"
+_HOOK = "import rekindle.trainer.hook\nrekindle.trainer.hook.install_hook()\n"
 _NVFLARES = """import rekindle.trainer.waits as waits
 for name in ("hasten_server", "hasten_client", "hasten_pipes", "hasten_downloads"):
     setattr(waits, name, lambda *arguments: None)

@@ -79,7 +79,7 @@ FAULTS = [
         "crash after flare.init without our guard",
         r"ValueError: shapes differ|raised after flare\.init",
         (
-            *_client("end_at_uncaught_exception(evidence)", "", instead=True),
+            *_client("install_guard(evidence)", "", instead=True),
             *_client(IN_LOOP, SHAPES),
         ),
         verdict="HUNG",
@@ -176,7 +176,7 @@ FAULTS = [
         "TMPDIR full",
         r"disk .*full",
         _job(
-            "args = job_options(",
+            "args = make_parser(",
             "import os, tempfile\n"
             "tempfile.tempdir = os.environ['REKINDLE_EVIDENCE'] + '/../../full'  # nor is there another one\n"
             + FILL.format(where="tempfile.tempdir + '/filler'")
@@ -189,7 +189,7 @@ FAULTS = [
         "TMPDIR too long for a socket's path",
         r"TMPDIR|AF_UNIX path too long",
         _job(
-            "args = job_options(",
+            "args = make_parser(",
             "import os, tempfile\n"
             "tempfile.tempdir = os.environ['TMPDIR'] = os.path.abspath('d' * 100)\n"
             f"os.mkdir(tempfile.tempdir)\n{MARK}",
@@ -264,7 +264,7 @@ FAULTS = [
         "rank 1 of two crashes",
         r"site-1 rank 1 raised ValueError: shapes differ at .*client\.py:\d+",
         _client(
-            "take(model.state_dict()",
+            "load_weights(model.state_dict()",
             f'if dist.get_rank() == 1:\n    {MARK}\n    raise ValueError("shapes differ")',
         ),
         job="pt_ddp",

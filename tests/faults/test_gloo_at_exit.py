@@ -9,8 +9,12 @@ from gloo_threads import FOR_EVER, busy
 from rekindle.trainer.data import DATA
 
 TORCH = "import torch.distributed as dist; dist.init_process_group('gloo')\n"
-OURS = "from rekindle.trainer import Evidence; from rekindle.trainer.ddp import join; join(Evidence())\n"
-UNDER_THE_HOOK = "from rekindle.trainer import hook; hook.install()\n"
+OURS = """
+from rekindle.trainer import Evidence
+from rekindle.trainer.ddp import join_group
+join_group(Evidence())
+"""
+UNDER_THE_HOOK = "from rekindle.trainer import hook; hook.install_hook()\n"
 ALONE = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
 
 

@@ -7,14 +7,14 @@ BEGIN = """
 import math
 import numpy as np
 import torch
-from rekindle.trainer.arrays import leaves, model
-from rekindle.trainer.comparison import correlation, figures
+from rekindle.trainer.arrays import sketch_model, walk_leaves
+from rekindle.trainer.comparison import compare_result, correlate_models
 
 chance = np.random.default_rng(0)
 MODEL = {"w": chance.normal(size=(70, 33)).astype(np.float32), "b": np.float32(chance.normal(size=13))}
 
 def moved(sent, got):
-    return figures(dict(leaves(sent)), got, {}).moved
+    return compare_result(dict(walk_leaves(sent)), got, {}).moved
 
 def cast(model, kind):
     return {name: torch.tensor(value).to(kind).float().numpy() for name, value in model.items()}
@@ -46,38 +46,41 @@ HOLDS = {
     "what moves by rounding alone, and what are running statistics, is not trained": """
         weights = {"w": np.float32([0.5, -0.25] * 600), "norm.running_mean": np.zeros(8, np.float32)}
         near = {"w": np.nextafter(weights["w"], np.float32(9)), "norm.running_mean": np.ones(8, np.float32)}
-        found = figures(dict(leaves(weights)), near, {})
+        found = compare_result(dict(walk_leaves(weights)), near, {})
         assert found.moved > 0 and found.trained == 0
-        assert figures(dict(leaves(weights)), {**near, "w": weights["w"] + np.float32(1e-5)}, {}).trained > 0
+        near["w"] = weights["w"] + np.float32(1e-5)
+        assert compare_result(dict(walk_leaves(weights)), near, {}).trained > 0
     """,
     "a correlation tells a model that comes from another from one by chance": """
         drawn = np.random.default_rng(1).normal(size=(2, 4000)).astype(np.float32)
-        sent = dict(leaves({"w": drawn[0]}))
-        assert figures(sent, {"w": drawn[0] + drawn[1] / 4}, {}).kept > 0.9
-        assert abs(figures(sent, {"w": drawn[1]}, {}).kept) < 4 / math.sqrt(4000)
-        assert figures(sent, {"w": drawn[0]}, dict(leaves({"w": drawn[0]}))).alike > 0.99
-        assert figures(dict(leaves({"w": drawn[0][:100]})), {"w": drawn[1][:100]}, {}).kept is None
-        assert correlation(sent, sent) > 0.99
-        assert abs(correlation(sent, dict(leaves({"w": drawn[1]})))) < 4 / math.sqrt(4000)
+        sent = dict(walk_leaves({"w": drawn[0]}))
+        assert compare_result(sent, {"w": drawn[0] + drawn[1] / 4}, {}).kept > 0.9
+        assert abs(compare_result(sent, {"w": drawn[1]}, {}).kept) < 4 / math.sqrt(4000)
+        assert compare_result(sent, {"w": drawn[0]}, dict(walk_leaves({"w": drawn[0]}))).alike > 0.99
+        few = dict(walk_leaves({"w": drawn[0][:100]}))
+        assert compare_result(few, {"w": drawn[1][:100]}, {}).kept is None
+        assert correlate_models(sent, sent) > 0.99
+        assert abs(correlate_models(sent, dict(walk_leaves({"w": drawn[1]})))) < 4 / math.sqrt(4000)
     """,
     "two differences are alike as the models that they make, whatever noise is in them": """
         drawn = np.random.default_rng(1).normal(size=(3, 4000)).astype(np.float32)
-        sent, other = dict(leaves({"w": drawn[0]})), dict(leaves({"w": drawn[1] / 10}))
-        assert figures(sent, {"w": drawn[2] / 10}, other, difference=True).alike > 0.9
-        noise = dict(leaves({"w": 100 * drawn[1]}))
-        assert figures(sent, {"w": 100 * drawn[2]}, noise, difference=True).alike < 0.1
+        sent, other = dict(walk_leaves({"w": drawn[0]})), dict(walk_leaves({"w": drawn[1] / 10}))
+        assert compare_result(sent, {"w": drawn[2] / 10}, other, difference=True).alike > 0.9
+        noise = dict(walk_leaves({"w": 100 * drawn[1]}))
+        assert compare_result(sent, {"w": 100 * drawn[2]}, noise, difference=True).alike < 0.1
     """,
     "the digest of a model is the same as long as a forward pass alone has changed it": """
         def digest(w, mean):
-            return model({"w": MODEL["w"] + w, "n.running_mean": np.float32([mean])})["digest"]
+            return sketch_model({"w": MODEL["w"] + w, "n.running_mean": np.float32([mean])})["digest"]
 
         began, counted, trained = digest(0, 0), digest(0, 1), digest(1, 1)
         assert began == counted != trained
     """,
     "a difference is what a result adds to what was sent": """
-        found = figures(dict(leaves(MODEL)), {"w": 0 * MODEL["w"]}, {}, difference=True)
+        found = compare_result(dict(walk_leaves(MODEL)), {"w": 0 * MODEL["w"]}, {}, difference=True)
         assert (found.moved, found.trained) == (0, 0)
-        assert figures(dict(leaves(MODEL)), {"w": 0.1 + 0 * MODEL["w"]}, {}, difference=True).trained > 0
+        change = {"w": 0.1 + 0 * MODEL["w"]}
+        assert compare_result(dict(walk_leaves(MODEL)), change, {}, difference=True).trained > 0
     """,
 }
 

@@ -89,8 +89,8 @@ def test_what_travels_to_a_host_is_what_a_checkout_sends(installed, tmp_path):
         "lib/python*/site-packages/ansible_collections/rekindle/flare/flare_jobs"
     )
     program = (
-        "import sys; from pathlib import Path; from rekindle.host.payload import packed, written;"
-        "print(written(packed(Path(sys.argv[1])), Path(sys.argv[2])).name)"
+        "import sys; from pathlib import Path; from rekindle.host.payload import pack_payload, write_payload;"
+        "print(write_payload(pack_payload(Path(sys.argv[1])), Path(sys.argv[2])).name)"
     )
     command = [installed.with_name("python"), "-I", "-c", program, folder, tmp_path / "wheel"]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)

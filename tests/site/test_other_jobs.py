@@ -162,14 +162,14 @@ import tensorflow as tf
 from rekindle.trainer import replicas
 
 tf.config.threading.set_inter_op_parallelism_threads(8)
-strategy, _ = replicas.join(2)
+strategy, _ = replicas.join_replicas(2)
 
 def late(x):
     return tf.numpy_function(lambda value: (time.sleep(1), value)[1], [x], x.dtype, stateful=False)
 
 def replica(x):
     x += tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, x.dtype)
-    outputs, took = replicas.timed(lambda first, last: {"sum": late(first) + last}, x, late(x))
+    outputs, took = replicas.time_forward(lambda first, last: {"sum": late(first) + last}, x, late(x))
     return late(outputs["sum"]), took
 
 for replicas.NODES in (1, 2):

@@ -25,13 +25,6 @@ def pytest_addoption(parser):
     parser.addoption("--write-golden", action="store_true", help="rewrite tests/golden; without -n")
 
 
-def pytest_sessionstart(session):
-    """Begin with empty golden files where all are written: what no test has any more is gone then."""
-    if session.config.getoption("--write-golden") and session.config.args == ["tests/unit"]:
-        for path in GOLDEN.glob("*.json"):
-            path.unlink()
-
-
 @pytest.fixture
 def golden(request, tmp_path):
     """Return what compares a test's sentences with those that tests/golden/ROOM.json has under its name."""

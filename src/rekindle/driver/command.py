@@ -10,7 +10,7 @@ from rekindle.host.variables import make_path, select_for_jobs
 from rekindle.records import Example, RunSpec
 
 _STARTER = "rekindle.trainer.example"
-_HOOK = "import rekindle.trainer.hook\n\nrekindle.trainer.hook.install()\n"
+_HOOK = "import rekindle.trainer.hook\n\nrekindle.trainer.hook.install_hook()\n"
 
 
 def make_job_command(run_dir: Path, spec: RunSpec) -> list[str]:

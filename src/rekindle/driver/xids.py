@@ -14,7 +14,9 @@ import pynvml
 KERNEL_LOG = Path("/dev/kmsg")
 _AT_ONCE = 1000
 """Most that is read of either source at once; the rest waits for the next sample."""
-_XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F]+(?::[0-9a-fA-F]+)+)[^)]*\)[^:]*: (\d+)")
+_XID = re.compile(
+    r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F]{1,8}(?::[0-9a-fA-F]{1,8}){1,3})[^)]{0,40}\)[^:]{0,40}: (\d{1,9})"
+)
 """Such as ``NVRM: Xid (PCI:0000:1b:00): 79, pid=…``."""
 
 _BusId = tuple[int, ...]

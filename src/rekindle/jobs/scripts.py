@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from rekindle.trainer.sites import make_parser
 
-_PARSERS = frozenset({"ArgumentParser", "job_options"})
+_PARSERS = frozenset({"ArgumentParser", "make_parser"})
 _LEAVES_OPEN = frozenset({"parse_known_args", "parse_known_intermixed_args", "add_subparsers"})
 
 
@@ -102,7 +102,7 @@ class Script:
     def options(self) -> frozenset[str] | None:
         """The options of its one parser, without ``--``; None where only running it would show all of them.
 
-        The parser is made by ``ArgumentParser()`` or our ``job_options()``, and is passed to no function.
+        The parser is made by ``ArgumentParser()`` or our ``make_parser()``, and is passed to no function.
         """
         calls = [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)]
         made = [call for call in calls if take_last_name(call.func) in _PARSERS]
@@ -122,7 +122,7 @@ class Script:
             or not all(isinstance(flag, str) for flag in flags)
         ):
             return None
-        ours = make_parser().format_usage() if take_last_name(made[0].func) == "job_options" else ""
+        ours = make_parser().format_usage() if take_last_name(made[0].func) == "make_parser" else ""
         named = [flag for flag in flags if isinstance(flag, str) and flag.startswith("--")]
         return frozenset(flag[2:] for flag in (*re.findall(r"--\w+", ours), *named))
 

@@ -54,7 +54,7 @@ def main() -> int:
     links.remove_links()
     if status:
         return status if status > 0 else 128 - status
-    subprocess.run([sys.executable, "-m", f"{__package__}.saved"], check=False)  # it records errors
+    subprocess.run([sys.executable, "-m", f"{__package__}.saved_models"], check=False)  # it records errors
     return 0
 
 

@@ -127,8 +127,8 @@ def _start(root, *specs, slurm=None):
 
 def test_two_at_the_same_time_build_one(root, spec):
     code = (
-        "import json, sys; from pathlib import Path; from rekindle.environments.build import build; "
-        "print(json.dumps(build(Path(sys.argv[1]), json.loads(sys.argv[2]))))"
+        "import json, sys; from pathlib import Path; from rekindle.environments import build; "
+        "print(json.dumps(build.build_environment(Path(sys.argv[1]), json.loads(sys.argv[2]))))"
     )
 
     def run(_):

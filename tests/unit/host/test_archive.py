@@ -57,8 +57,8 @@ def test_what_a_killed_collector_left_is_removed_and_what_one_is_at_stays(tmp_pa
 
 def test_two_unpack_one_run_at_once(tmp_path, home):
     path = _tar(tmp_path / "a.tar.gz", *((_member(str(n)), b"1") for n in range(200)))
-    code = "import sys; from pathlib import Path; from rekindle.host.archive import unpack\n"
-    code += "for _ in range(20): unpack(*map(Path, sys.argv[1:]))"
+    code = "import sys; from pathlib import Path; from rekindle.host.archive import unpack_archive\n"
+    code += "for _ in range(20): unpack_archive(*map(Path, sys.argv[1:]))"
     both = [subprocess.Popen([sys.executable, "-c", code, path, home]) for _ in range(2)]
     assert [process.wait() for process in both] == [0, 0]
     assert len(names(home)) == 200

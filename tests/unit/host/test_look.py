@@ -158,7 +158,7 @@ def test_what_slurm_does_not_know_is_neither_held_nor_free(folder, queue):
 
 def test_nothing_of_it_is_imported_where_nothing_is_queued(folder):
     program = (
-        "import sys; from rekindle.host.look import look; look(*sys.argv[1:]); "
+        "import sys; from rekindle.host.look import look_at; look_at(*sys.argv[1:]); "
         "print('rekindle.host.slurm' in sys.modules, 'json' in sys.modules)"
     )
     assert _run_module(folder, program) == "True True\n"

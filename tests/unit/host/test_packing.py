@@ -86,8 +86,8 @@ def test_a_file_that_cannot_be_read_ends_no_collection(tmp_path, home):
         (run / name).write_text(name)
     (run / "closed").chmod(0)
     (run / "unreadable").chmod(0)
-    code = "import sys; from pathlib import Path; from rekindle.host.archive import pack\n"
-    code += "print(sorted(pack(*map(Path, sys.argv[1:])).closed))"
+    code = "import sys; from pathlib import Path; from rekindle.host.archive import pack_run\n"
+    code += "print(sorted(pack_run(*map(Path, sys.argv[1:])).closed))"
     bare = ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"] if os.getuid() == 0 else []
     packed = tmp_path / "a.tar.gz"
     closed = subprocess.check_output([*bare, sys.executable, "-c", code, run, packed], text=True)

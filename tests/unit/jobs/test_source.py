@@ -43,15 +43,15 @@ def test_a_parser_of_the_job_s_own_has_its_own_options_alone(tmp_path):
     "text",
     [
         "args = read_all_myself()",
-        "parser = job_options(); parser.add_argument(NAME)",
-        "for name in NAMES: job_options().add_argument(f'--{name}')",
-        "parser = job_options(); more_options(parser)",
-        "more_options(job_options())",
-        "parser = job_options(); parser.parse_known_args()",
+        "parser = make_parser(); parser.add_argument(NAME)",
+        "for name in NAMES: make_parser().add_argument(f'--{name}')",
+        "parser = make_parser(); more_options(parser)",
+        "more_options(make_parser())",
+        "parser = make_parser(); parser.parse_known_args()",
         "parser = ArgumentParser(parents=[others])",
-        "parser = ArgumentParser(parents=[job_options()])",
-        "parser = job_options(); parser.add_subparsers()",
-        "parser = job_options(",
+        "parser = ArgumentParser(parents=[make_parser()])",
+        "parser = make_parser(); parser.add_subparsers()",
+        "parser = make_parser(",
     ],
 )
 def test_where_only_running_it_would_show_them_none_is_known(tmp_path, text):

@@ -59,12 +59,12 @@ def test_what_a_client_was_configured_with_is_its_own_hosts_word(results, record
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"started": "x"}, "gpu-2/ended.json is not a valid Ended: Expected a time such as 2026-11-21"),
-        ({"duration_s": 1e99}, "gpu-2/ended.json is not a valid Ended: Expected `float` <= 4102444799.0"),
-        ({"duration_s": -5}, "gpu-2/ended.json is not a valid Ended: Expected `float` >= 0.0"),
+        ({"started": "x"}, "gpu-2/ended.json is not a valid RunEnd: Expected a time such as 2026-11-21"),
+        ({"duration_s": 1e99}, "gpu-2/ended.json is not a valid RunEnd: Expected `float` <= 4102444799.0"),
+        ({"duration_s": -5}, "gpu-2/ended.json is not a valid RunEnd: Expected `float` >= 0.0"),
         ({"started": "2099-12-31T23:59:59Z", "duration_s": 4e9}, "Expected `float` <= 4102444799.0"),
-        ({"waited_s": 1e99}, "gpu-2/ended.json is not a valid Ended: "),
-        ({"suspensions": [{"since": -1e99, "until": 1e99}]}, "gpu-2/ended.json is not a valid Ended: "),
+        ({"waited_s": 1e99}, "gpu-2/ended.json is not a valid RunEnd: "),
+        ({"suspensions": [{"since": -1e99, "until": 1e99}]}, "gpu-2/ended.json is not a valid RunEnd: "),
     ],
     ids=str,
 )

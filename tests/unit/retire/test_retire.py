@@ -150,7 +150,7 @@ def test_what_is_too_large_is_named(root):
 
 def test_what_its_owner_may_not_read_is_named_and_nothing_is_left_aside(root, monkeypatch):
     closed = PackedFiles({}, {"log.txt": "Permission denied"}, ["log.txt"])
-    monkeypatch.setattr(removal, "pack_run", lambda folder, target: closed)
+    monkeypatch.setattr(removal, "pack_folder", lambda folder, target: closed)
     why = r"cannot be packed: Permission denied\. Fix: make it readable for its owner\.$"
     with pytest.raises(RetireError, match=rf"^{root}/logs/log\.txt {why}"):
         pack_last_copy(root)
@@ -158,14 +158,14 @@ def test_what_its_owner_may_not_read_is_named_and_nothing_is_left_aside(root, mo
 
 
 def test_on_a_full_disk_the_copy_is_packed_elsewhere(root, monkeypatch):
-    real = removal.pack_run
+    real = removal.pack_folder
 
     def full(folder, target):
         if target.is_relative_to(root):
             raise OSError(errno.ENOSPC, "No space left on device", str(target))
         return real(folder, target)
 
-    monkeypatch.setattr(removal, "pack_run", full)
+    monkeypatch.setattr(removal, "pack_folder", full)
     packed = pack_last_copy(root)
     assert packed["place"].startswith("/dev/shm/rekindle-")
     assert not list((root / "tmp").glob("rekindle-*"))
@@ -176,7 +176,7 @@ def test_without_room_anywhere_it_fails_and_leaves_all_as_it_was(root, monkeypat
     def full(folder, target):
         raise OSError(errno.ENOSPC, "No space left on device", str(target))
 
-    monkeypatch.setattr(removal, "pack_run", full)
+    monkeypatch.setattr(removal, "pack_folder", full)
     before = sorted(root.rglob("*"))
     with pytest.raises(RetireError, match=r"have no room for the copy\. Fix: "):
         pack_last_copy(root)

@@ -78,7 +78,7 @@ def test_links_of_its_simulations_are_gone_after_it(tmp_path):
     (tmp_path / "job.py").write_text(
         "from pathlib import Path; from rekindle.trainer import links\n"
         "made = Path('job/workspace/hello'); made.mkdir()\n"
-        "links.lead(Path('chosen'), made.absolute()); print(Path('chosen').is_symlink())\n"
+        "links.link_chosen(Path('chosen'), made.absolute()); print(Path('chosen').is_symlink())\n"
     )
     assert run(tmp_path, {"command": ["job.py"]}).stdout.strip() == "True"
     assert not (tmp_path / "chosen").is_symlink()

@@ -7,7 +7,7 @@ import sys
 import pytest
 from gloo_threads import FOR_EVER, busy
 
-RESTS = "from rekindle.trainer import gloo; gloo.rest_at_exit()\n"
+RESTS = "from rekindle.trainer import gloo; gloo.wait_at_exit()\n"
 
 
 def ended(script):

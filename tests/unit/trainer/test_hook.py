@@ -144,7 +144,7 @@ def finalized(component, monkeypatch):
             recorded.append((self._name, member, content))
 
     for name, has in {
-        "evidence": {"server_name": lambda: "server", "Evidence": Recorder},
+        "evidence": {"name_server": lambda: "server", "Evidence": Recorder},
         "tasks": {"TaskWitness": Component},
         "bounds": {"Bounds": Bounds},
         "swarm": {"SwarmWitness": Swarm},

@@ -13,7 +13,7 @@ from rekindle.trainer.imports import watch_imports
 
 OPTIONAL = "try:\n    import apex_missing\nexcept ImportError as error:\n    print(error)\n"
 PROBE = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', HOOK + 'import apex_missing'])\n"
-HOOK = "from rekindle.trainer.imports import note_at_end; note_at_end()\n"
+HOOK = "from rekindle.trainer.imports import watch_exit; watch_exit()\n"
 CASES = {
     "missing": ("import apex_missing", "No module named 'apex_missing'\n"),
     "optional": (OPTIONAL, None),

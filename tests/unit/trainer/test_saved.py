@@ -18,7 +18,7 @@ def test_models_are_the_servers_wherever_the_run_lies_and_whatever_it_is_called(
     found = []
     evidence = SimpleNamespace(model=lambda name, **of: found.append(name))
     monkeypatch.setattr(saved, "Evidence", lambda kind: evidence)
-    monkeypatch.setattr(saved, "model", lambda loaded: {})
+    monkeypatch.setattr(saved, "sketch_model", lambda loaded: {})
     monkeypatch.setattr(saved, "LOADERS", {".pt": lambda path: path})
     monkeypatch.setenv("REKINDLE_EVIDENCE", str(run / "evidence"))
     monkeypatch.setenv(saved.WORKSPACE, str(run / "job/workspace"))

@@ -19,8 +19,8 @@ RUNS = Path(__file__).parents[2] / "recordings" / "runs"
 SOURCE = str(Path(__file__).parents[3] / "src")
 TURN = """
 import json, sys, time
-from rekindle.trainer import turn
-with turn():
+from rekindle.trainer import take_turn
+with take_turn():
     began = time.monotonic()
     time.sleep(0.6)
     print(json.dumps([began, time.monotonic()]))

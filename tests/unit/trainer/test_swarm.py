@@ -37,21 +37,21 @@ def witness(component, monkeypatch):
     written = []
     ours = {
         "arrays": {
-            "fingerprint": lambda of: SimpleNamespace(sketch=of),
-            "floating": dict,
-            "model": lambda weights: {},
+            "fingerprint_weights": lambda of: SimpleNamespace(sketch=of),
+            "select_floating": dict,
+            "sketch_model": lambda weights: {},
         },
         "evidence": {
-            "server_name": lambda: "server",
+            "name_server": lambda: "server",
             "Evidence": lambda name: _Evidence(name, written),
             "record_error": _raise,
         },
-        "exchanged": {
+        "exchange": {
             "TRAINS": "train",
-            "global_weights": lambda context: context.weights,
-            "site": lambda context: context.peer,
+            "read_global_weights": lambda context: context.weights,
+            "read_peer": lambda context: context.peer,
         },
-        "tasks": {"TaskWitness": Witness, "names_of": sorted},
+        "tasks": {"TaskWitness": Witness, "digest_names": sorted},
     }
     for name, has in ours.items():
         monkeypatch.setitem(sys.modules, f"rekindle.trainer.{name}", SimpleNamespace(**has))

@@ -86,7 +86,7 @@ def _bad_ends(run: Run) -> Iterator[Result]:
                 record.message if record.logger not in TRAINERS else "",
             )
             if failed:
-                yield fails(f"{site.name} logged: {record.message[:300]}", record.at)
+                yield fails(f"{site.name} logged the end of a trainer: {record.message[:300]}", record.at)
 
 
 def skip_without_ranks(run: Run) -> str | None:

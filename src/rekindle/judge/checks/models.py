@@ -21,7 +21,7 @@ def global_model_saved(run: Run, options: Options) -> Result:
     for name, file in sorted({**run.saved.files, **run.saved.left}.items()):
         line = run.saved.loaded.get(file)
         if line is None:
-            found.append(unknown(f"{name}: nothing shows whether it loads in the run's environment."))
+            found.append(_unloaded(name))
         elif message := _flaw(line.event, began.event if began else None):
             found.append(fails(f"{name} {message}.", line))
         else:
@@ -50,7 +50,7 @@ def saved_models_load(run: Run) -> Iterator[Result]:
     for name, file in {**dict(sorted(saved.items())), **dict(sorted(run.saved.left.items()))}.items():
         line, stayed = run.saved.loaded.get(file), f"{name} stayed on the host" if name not in saved else ""
         if line is None:
-            yield unknown(f"{stayed or name}: nothing shows whether it loads in the run's environment.")
+            yield _unloaded(stayed or name)
         elif message := _flaw(line.event, began.event if began else None):
             yield fails(f"{name} {message}.", line)
         elif not stayed and line.event.sha256 != digest_file(run.folder / file):
@@ -59,6 +59,10 @@ def saved_models_load(run: Run) -> Iterator[Result]:
             yield unknown(f"{stayed} as too large, and has {line.event.values} values.", line)
         elif stayed and line.event.values not in sent:
             yield unknown(f"{stayed}, with {line.event.values} values, which no site sent.", line)
+
+
+def _unloaded(name: str) -> Result:
+    return unknown(f"{name}: nothing shows whether it loads in the run's environment.")
 
 
 def _flaw(saved: ModelEvent, began: ModelEvent | None) -> str | None:
