@@ -157,5 +157,3 @@ def find_place(run_dir: Path, spec: RunSpec) -> Place:
     kinds = tuple(room.KIND for room in load_rooms("place") if room.KIND.is_for(spec))
     together: type[Place] = type("Together", kinds, {}) if kinds else Place
     return together(run_dir, spec)
-
-

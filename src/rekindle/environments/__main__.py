@@ -23,7 +23,7 @@ from .progress import BuildReporter
 
 
 def start_builder(root: Path, specs: str, asked: dict[str, Any] | None = None) -> None:
-    """Leave a process behind that builds ``specs``, unless one does; on a node, if a batch system is ``asked``."""
+    """Leave a process behind that builds ``specs``, unless one does; on a node, if one is ``asked`` for."""
     for folder in (*folders.OURS, folders.BUILDS):
         (root / folder).mkdir(parents=True, exist_ok=True)
     logs = root / folders.BUILDS

@@ -36,7 +36,7 @@ def find_running(root: Path) -> list[str]:
 def end_processes(root: Path) -> None:
     """Ask runs to end themselves and record it; then end what else runs from ``root``."""
     for name in find_running(root):
-        queues.cancel_job(root / (folders.BUILDS if name == BUILDER else f"{folders.RUNS}/{name}"))
+        queues.cancel_queued(root / (folders.BUILDS if name == BUILDER else f"{folders.RUNS}/{name}"))
     for pid, command in _processes(root).items():
         if _is_ours(command, root):
             _signal(pid, signal.SIGTERM)

@@ -57,7 +57,9 @@ class Queue(Protocol):
         """
 
 
-def submit_job(folder: Path, command: list[str], asked: Mapping[str, Any], environ: Mapping[str, str]) -> None:
+def submit_job(
+    folder: Path, command: list[str], asked: Mapping[str, Any], environ: Mapping[str, str]
+) -> None:
     """Queue a command as the job of ``folder``, as `Queue.submit` does, and keep its record there."""
     job = _queue(asked["room"]).submit(folder, command, asked, environ)
     storage.write_file(folder / JOB, json.dumps({"room": asked["room"], "job": job}).encode())
@@ -69,7 +71,7 @@ def is_queued(folder: Path) -> bool:
     return queue is not None and queue.is_held(folder)
 
 
-def cancel_job(folder: Path) -> None:
+def cancel_queued(folder: Path) -> None:
     """Cancel the job of ``folder``, if it has one."""
     if queue := find_queue(folder):
         queue.cancel(folder)

@@ -3,7 +3,6 @@
 
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 
 _PACKAGE = __package__.rpartition(".")[0]
@@ -12,8 +11,9 @@ _PACKAGE = __package__.rpartition(".")[0]
 @cache
 def load_rooms(module: str) -> tuple[ModuleType, ...]:
     """Return the ``module`` of each room that has one, by the rooms' names."""
-    root = Path(__file__).parents[1]
-    rooms = sorted(path.parent.name for path in root.glob(f"*/{module}.py"))
+    from importlib.resources import files  # noqa: PLC0415  # the package may be a zip; this takes long to import
+
+    rooms = sorted(room.name for room in files(_PACKAGE).iterdir() if (room / f"{module}.py").is_file())
     return tuple(load_room(room, module) for room in rooms)
 
 

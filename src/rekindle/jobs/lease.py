@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rekindle.host import folders, queues
 from rekindle.records import (
+    Allocation,
     Job,
     LeaseRecord,
     RecordError,
@@ -132,7 +133,11 @@ def find_allowance(job: Job, left_s: float | None, allocation: Allocation | None
 def explain_too_short(job: Job, left_s: float | None, allocation: Allocation | None = None) -> TooLateError:
     """Return why ``job`` gets no time, by the arguments of `find_allowance`."""
     takes = f"{job.name} takes about {job.expected_s} s"
-    if allocation and find_allowance(job, None, allocation) is None and (left_s is None or left_s > allocation.time_s):
+    if (
+        allocation
+        and find_allowance(job, None, allocation) is None
+        and (left_s is None or left_s > allocation.time_s)
+    ):
         message = f"{takes}, and {allocation.setting} asks for {allocation.time}."
         return TooLateError(message, f"Ask for a longer time in {allocation.setting}.")
     return TooLateError(

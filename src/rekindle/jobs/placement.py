@@ -48,7 +48,8 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
     nodes = host.allocation.nodes if host.allocation else 1
     if host.allocation and nodes > 1 and job.federated and not job.assigns_gpus:
         raise PlacementError(
-            f"{job.name} starts the ranks of a site on one node, and {host.allocation.setting} asks for {nodes}.",
+            f"{job.name} starts the ranks of a site on one node, "
+            f"and {host.allocation.setting} asks for {nodes}.",
             "Ask for nodes: 1.",
         )
     if not gpus:

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from .base import Digits, Few, Integer, Number, Record, Table, Text, Timestamp
 from .allocation import Allocation, Cluster
+from .base import Digits, Few, Integer, Number, Record, Table, Text, Timestamp
 
 
 class FailedProbe(Record, kw_only=True, frozen=True):

@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
+from .allocation import Allocation
 from .base import (
     Few,
     FileName,
@@ -21,7 +22,6 @@ from .base import (
 from .events import RoundEvent
 from .host import Engine, GpuProcess
 from .job import Job, Ranks
-from .allocation import Allocation
 
 
 class Site(Record, kw_only=True, frozen=True):

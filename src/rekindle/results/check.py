@@ -36,7 +36,7 @@ class JobCheck(msgspec.Struct):
     """Seconds that it takes on its usual hosts."""
     refusal: str | None
     in_time: bool | None
-    """Whether it ends within the lease and SLURM's limit; None without both, or if it cannot run."""
+    """Whether it ends within the lease and its allocation; None without both, or if it cannot run."""
 
 
 class HostCheck(msgspec.Struct):

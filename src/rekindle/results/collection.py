@@ -68,7 +68,9 @@ def merge_given(sent: RunSpec, returned: RunSpec) -> RunSpec:
 
     Of a federation's sites they are those of the host's own alone.
     """
-    if sent.allocation is None or len(returned.nodes) != (sent.allocation.nodes if sent.allocation.nodes > 1 else 0):
+    if sent.allocation is None or len(returned.nodes) != (
+        sent.allocation.nodes if sent.allocation.nodes > 1 else 0
+    ):
         return sent
     asked = [(site.name, site.ranks, bool(site.gpus)) for site in sent.sites]
     if asked != [(site.name, site.ranks, len(site.gpus) == site.ranks) for site in returned.sites]:

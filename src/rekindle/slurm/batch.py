@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..host import storage  # noqa: TID252 - retire sends these modules under another name
-from ..host.queues import NOTICE_S, QueueError  # noqa: TID252
+from ..host import storage
+from ..host.queues import NOTICE_S, QueueError
 from .commands import run_command
 
 SCRIPT = "batch.sh"
@@ -41,7 +41,10 @@ def is_own_option(option: str) -> bool:
 def submit_script(
     folder: Path, command: list[str], asked: Mapping[str, Any], environ: Mapping[str, str]
 ) -> str:
-    """Write the batch script of ``folder`` and queue it; returns the job's number, errors as `Queue.submit`."""
+    """Write the batch script of ``folder`` and queue it; returns the job's number.
+
+    Raises what `Queue.submit` does.
+    """
     options = (*_fixed(folder), f"--nodes={asked.get('nodes', 1)}", *make_options(asked))
     lines = [f"#SBATCH {shlex.quote(option)}" for option in options]
     script = ["#!/bin/sh", *lines, f"exec {shlex.join(command)}", ""]

@@ -9,7 +9,7 @@ from typing import BinaryIO, cast
 from rekindle.driver.places import Nodes, Place, PlaceError
 from rekindle.host import queues
 from rekindle.records import Allocation, RunSpec, dump_builtins
-from rekindle.trainer.launch import LAUNCHER
+from rekindle.trainer.sites import LAUNCHER
 
 from .allocation import ASKING_S, take_allocation
 from .clock import SuspendedClock
@@ -49,7 +49,7 @@ class SlurmPlace(Place):
 
     def cancel(self) -> None:
         """Take the run's job out of the queue, or off its nodes."""
-        queues.cancel_job(self.run_dir)
+        queues.cancel_queued(self.run_dir)
         super().cancel()
 
     @contextmanager
@@ -73,9 +73,9 @@ class SlurmPlace(Place):
         return max(_LEAST_S, self.asked.time_s - self.spec.job.limit_s - queues.NOTICE_S - ASKING_S)
 
     def variables(self) -> dict[str, str]:
-        """Return what starts a site's ranks on several nodes, and this node's name."""
+        """Return what starts a site's ranks on several nodes."""
         more = {LAUNCHER: "rekindle.slurm.launch"} if self.spec.nodes else {}
-        return {NODE: name_here(os.environ), **super().variables(), **more}
+        return {**super().variables(), **more}
 
     def clock(self) -> SuspendedClock:
         """Return a clock that stands while SLURM has the run suspended."""

@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..host import background, storage  # noqa: TID252 - retire sends these modules under another name
-from ..host.folders import SPEC  # noqa: TID252
-from ..host.queues import Queue, name_job  # noqa: TID252
+from ..host import background, storage
+from ..host.folders import SPEC
+from ..host.queues import Queue, name_job
 from .batch import LOG, submit_script
 from .commands import read_output, run_command
 
@@ -49,7 +49,7 @@ def ask_state(folder: Path) -> tuple[str, str]:
         return "held", f"job {job} is suspended by SLURM" if state in _SUSPENDED else ""
     reason, start, *partitions = rest
     if reason in _NEVER:
-        cancelname_job(folder)
+        QUEUE.cancel(folder)
         return "free", f"Job {job} could never start in SLURM's partition: {reason}."
     place = _place(folder, job, ",".join(partitions))
     where = f", {place}," if place else ""
@@ -152,26 +152,6 @@ def _nodes(folder: Path) -> str:
     return ",".join(map(str, nodes)) if isinstance(nodes, list) else ""
 
 
-def _fields(line: str) -> dict[str, str]:
-    return dict(word.split("=", 1) for word in line.split() if "=" in word)
-
-
-def _nodes(folder: Path) -> str:
-    """Return the nodes that a run was given; SLURM forgets those that it lost."""
-    nodes = _field(folder / SPEC, "nodes")
-    return ",".join(map(str, nodes)) if isinstance(nodes, list) else ""
-
-
-def cancel_job(folder: Path) -> None:
-    """Cancel the job of ``folder``, if it has one."""
-    if job := name_job(folder):
-        run_command(["scancel", job], os.environ)
-
-
-def _job(folder: Path) -> str:
-    return str(_field(folder / JOB, "job"))
-
-
 def _field(path: Path, name: str) -> Any:
     try:
         return json.loads(path.read_bytes())[name]
@@ -209,7 +189,9 @@ class SlurmQueue(Queue):
             message = record_end(folder)
             if (folder / SPEC).exists():
                 return state, _progress("ended", message)
-            return state, _progress("failed", f"{message} Fix: see {folder}/{LOG} on the host, and run again.")
+            return state, _progress(
+                "failed", f"{message} Fix: see {folder}/{LOG} on the host, and run again."
+            )
         return state, record
 
 
