@@ -4,7 +4,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONDONTWRITEBYTECODE # hundreds of starts import Ansible here
 WITH_INDEXES := PYTHONPATH=src $(BIN)/python -m rekindle.environments.indexes
 
-.PHONY: all site test units long faults mutations examples doctor lint locks clean reproduce-tf hosts molecule lab-up lab-site lab-federate lab-ssh lab-down slurm-up slurm-site slurm-ssh slurm-down
+.PHONY: all site test units long faults mutations examples doctor docs pictures lint locks clean reproduce-tf hosts molecule lab-up lab-site lab-federate lab-ssh lab-down slurm-up slurm-site slurm-ssh slurm-down
 
 all: .venv/.done
 
@@ -53,7 +53,7 @@ SEED ?= rekindle
 mutations: all
 	pytest -q -n 2 tests/mutations --seed $(SEED)
 
-# NVFlare's own examples on this machine, from a checkout: make examples CHECKOUT=/data/NVFlare. docs/examples.md is the board.
+# NVFlare's own examples on this machine, from a checkout: make examples CHECKOUT=/data/NVFlare. benchmarks/examples.md is the board.
 CHECKOUT ?=
 
 examples: all
@@ -63,6 +63,19 @@ examples: all
 # How often the doctor is right on failures of the field: layer and remedy, as a reader would count.
 doctor: all
 	PYTHONPATH=src:tests/unit $(BIN)/python benchmarks/doctor.py
+
+# The site of docs/, in docs/_build; offline once its packages are there.
+docs: .venv/.docs
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --fresh-env --write-all \
+		--doctree-dir docs/_build/doctrees docs docs/_build/html
+
+.venv/.docs: requirements/docs.txt .venv/.done
+	$(WITH_INDEXES) $(BIN)/uv pip install --quiet --require-hashes --python $(BIN)/python --requirements requirements/docs.txt
+	touch $@
+
+# README's pictures, from recorded results with today's code; needs Chromium.
+pictures: all
+	PYTHONPATH="$(CURDIR)/src:$(CURDIR)/tests:$(CURDIR)/tests/unit" $(BIN)/python scripts/write_pictures.py
 
 # Named, as ansible-lint would look at every file of the repository to find them.
 OF_ANSIBLE := $(wildcard *.yml) playbooks roles molecule inventories contrib meta .config .ansible-lint \
@@ -85,6 +98,7 @@ locks: all
 # Never results/, which is all that is left of a lease.
 clean:
 	rm -rf .venv .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	-git clean --quiet --force -dX docs
 	find . -path ./results -prune -o -name __pycache__ -prune -exec rm -rf {} +
 
 # Two GPUs: TensorFlow inside NVFlare as it seems to deadlock, and as it passes.

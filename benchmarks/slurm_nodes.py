@@ -173,7 +173,7 @@ def _until(holds: Callable[[], bool], driver: psutil.Popen | None) -> None:
 
 
 def main() -> None:
-    """Print the table of docs/slurm.md."""
+    """Print the table of benchmarks/slurm.md."""
     columns = "nodes | srun | samples a second | KB a second | files | driver, of a core | archive | judge"
     print(f"| {columns} |\n|{'---|' * 8}")
     for count in SIZES:

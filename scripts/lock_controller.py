@@ -6,7 +6,7 @@
 
 A lock has the digest of every file of a pinned version in the index, for all machines. Beside it NAME.sha256
 lists these files, as sha256sum does, for tests without an index. Pins stay unless --upgrade is given or
-NAME.in asks for others.
+NAME.in asks for others. The pins of controller.txt hold in the others, which are installed beside it.
 """
 
 import argparse
@@ -34,22 +34,28 @@ def render(entries: Iterable[Mapping[str, Any]]) -> tuple[str, dict[str, str]]:
     return "".join(pins), names
 
 
+def _pins(lock: str) -> dict[str, str]:
+    return dict(re.findall(r"^([\w.-]+)==(\S+)", lock, re.MULTILINE))
+
+
 def main() -> None:
-    """Write both locks."""
+    """Write the locks, controller.txt first."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--upgrade", action="store_true", help="forget the pins that are there")
     upgrade = parser.parse_args().upgrade
     options = ["--universal", f"--python-version={OLDEST_PYTHON}"]
+    shared: dict[str, str] = {}
     for wanted in sorted(REQUIREMENTS.glob("*.in")):
         lock = wanted.with_suffix(".txt")
         before = lock.read_text(encoding="utf-8") if lock.exists() and not upgrade else ""
-        known = dict(re.findall(r"^([\w.-]+)==(\S+)", before, re.MULTILINE))
+        known = {**_pins(before), **shared}
         lines = wanted.read_text(encoding="utf-8").splitlines()
         requirements = [line for line in lines if line and not line.startswith("#")]
         text, names = render(compile_pylock(requirements, known, options))
         lock.write_text(text, encoding="utf-8")
+        shared = shared or _pins(text)
         listed = "".join(f"{digest}  {name}\n" for name, digest in sorted(names.items()))
         lock.with_suffix(".sha256").write_text(listed, encoding="utf-8")
 

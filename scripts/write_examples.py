@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write docs/examples.md, the board of runs of NVFlare's own examples.
+"""Write benchmarks/examples.md, the board of runs of NVFlare's own examples.
 
 write_examples.py RESULTS…
 """
@@ -8,12 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).parents[1] / "docs" / "examples.md"
+PAGE = Path(__file__).parents[1] / "benchmarks" / "examples.md"
 HEAD = """# NVFlare's own examples, as they were found
 
 Written by `scripts/write_examples.py` from results that `make examples CHECKOUT=/data/NVFlare` left: each
 example unchanged from that checkout, judged by what NVFlare's server saw of every result, its logs, models
-and results ([how](jobs.md)). Data sets that could not be reached had stand-ins, which each verdict names.
+and results ([how](../docs/howto/nvflare-examples.md)). Where a data set could not be reached, a stand-in
+took its place, and the verdict names it.
 
 """
 

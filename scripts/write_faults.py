@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rewrite docs/faults.md from results/faults.json, which `make faults` leaves.
+"""Rewrite benchmarks/faults.md from results/faults.json, which `make faults` leaves.
 
 .venv/bin/python scripts/write_faults.py
 """
@@ -43,4 +43,4 @@ def table(record: dict[str, Any]) -> str:
 
 if __name__ == "__main__":
     text = (REPOSITORY / "results" / "faults.json").read_text(encoding="utf-8")
-    (REPOSITORY / "docs" / "faults.md").write_text(table(json.loads(text)), encoding="utf-8")
+    (REPOSITORY / "benchmarks" / "faults.md").write_text(table(json.loads(text)), encoding="utf-8")

@@ -87,5 +87,5 @@ def pytest_terminal_summary(terminalreporter, config):
     if rows:
         terminalreporter.section("faults")
         terminalreporter.write(show(rows))
-        if not config.option.keyword:  # docs/faults.md tells of the whole suite
+        if not config.option.keyword:  # benchmarks/faults.md tells of the whole suite
             write(rows, REPORT)

@@ -90,4 +90,4 @@ def _alter(run, edits, copy):
 
 
 if __name__ == "__main__":
-    many_hosts(Path(sys.argv[1]).absolute(), int(sys.argv[2]))
+    many_hosts(Path(sys.argv[1]), int(sys.argv[2]))

@@ -26,7 +26,7 @@ from .placement import cut_minor
 from .source import Source
 
 _THERE = "name a job that is there in rekindle_jobs."
-_CORRECT = "correct that field (see docs/jobs.md)."
+_CORRECT = "correct that field (see docs/howto/own-job.md)."
 _EXAMPLES = "examples"
 _ALL = f"{_EXAMPLES}/all"
 _RESERVED = (_EXAMPLES, folders.EARLIER, folders.LOCKS, "retired")

@@ -24,7 +24,9 @@ class Claim(Record, kw_only=True, frozen=True):
     """One thing that has to be shown, and its limits."""
 
     claim: Text
+    """Name of a check."""
     options: Table[Any] = {}
+    """What the check takes: a metric and its bar, for example."""
 
 
 class Mend(Record, kw_only=True, frozen=True):
@@ -33,9 +35,13 @@ class Mend(Record, kw_only=True, frozen=True):
     file: Text
     """Relative to the example's folder."""
     before: Annotated[str, Meta(min_length=1, max_length=4_000)]
+    """The text as it is."""
     after: Annotated[str, Meta(max_length=4_000)]
+    """The text that replaces it."""
     because: Text
+    """Why the example cannot run without."""
     fault: Literal["example", "environment", "upstream"]
+    """Whose fault it is."""
     where: Literal["anywhere", "cpu"] = "anywhere"
     """``cpu``: only where a run has no GPU."""
 
@@ -44,6 +50,7 @@ class Removal(Record, kw_only=True, frozen=True):
     """Later checkouts of the same release no longer have an example."""
 
     commit: Text
+    """A commit of NVFlare's that still has it."""
     why: Text
     """One clause: what replaced it."""
 
@@ -70,6 +77,7 @@ class Container(Record, kw_only=True, frozen=True):
     """
 
     image: Annotated[str, Meta(pattern=r"^\w[\w./:@-]*\Z", max_length=300)]
+    """Its name, as the engine pulls it."""
 
 
 class Folders(Record, kw_only=True, frozen=True):
@@ -107,9 +115,11 @@ class Example(Record, kw_only=True, frozen=True):
     folder: Text | None = None
     """Below ``examples/`` of a checkout of NVFlare's; None where the code lies beside job.yml."""
     releases: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=100)] = ("2.7",)
+    """Releases of NVFlare that have the example."""
     variants: Table[Variant] = {}
     """By release."""
     removed: Removal | None = None
+    """Set for an example that later checkouts lack."""
     command: Command
     """Python's arguments in its folder, or a script of a shell's (``run.sh``) and its own, before the options
     of ``arguments``.
@@ -125,9 +135,11 @@ class Example(Record, kw_only=True, frozen=True):
     before: Few[Few[Text]] = ()
     """Earlier calls, in turn."""
     data: Few[StandIn] = ()
+    """Stand-ins for data sets or models, by name."""
     environ: Table[Text] = {}
     """Variables of its processes; ``{data}`` as in ``command``."""
     mends: Few[Mend] = ()
+    """Changes without which it cannot run."""
     container: Container | None = None
     """The job's own, here or beside ``example``."""
 
@@ -141,27 +153,37 @@ class Job(Record, kw_only=True, frozen=True):
     """A federated job."""
 
     schema: Literal["rekindle/job/1"]
+    """The version of this file."""
     name: Annotated[str, Meta(pattern=NAME, max_length=200)]
+    """The job in results and settings. None: its folder's name."""
     summary: Text
+    """One line on what it does."""
     example: Example | None = None
     """None for a job.py that measures its host, without NVFlare."""
     code: Text | None = None
     """Job whose job.py, client.py and model.py this one runs, with its own arguments and proof."""
     environment: Framework
+    """The environment in which it runs, such as ``torch+vision``."""
     requirements: Few[Text] | None = None
-    """Packages that it imports and the environment's lock may lack, as pip has them, sorted; in job.yml also
-    the name of a file that lists them. None: those of a file beside its job.py, if it is a user's own."""
+    """Packages that it imports and the environment's lock may lack, as pip has them, sorted. job.yml may
+    name a file that lists them. None: those of a file beside a user's own job.py."""
     container: Container | None = None
+    """The container in which it runs instead."""
     data: Folders | None = None
+    """The job's own data."""
     sites: Ranks
+    """How many sites take part."""
     ranks_per_site: Ranks
     """Trainer processes a site, one GPU each; on a host without GPUs, processes on CPU.
 
     In a run over several nodes, on each of them."""
     rounds: Rounds
+    """Rounds of the federation."""
     assumed: Few[Text] = ()
     """Which of ``sites`` and ``rounds`` nobody said and no file of the job shows: the run tells."""
     when_short_of_gpus: GpuShortage
+    """With fewer GPUs than the sites ask for: they share GPUs, take turns, get fewer each, or the job is
+    UNSUPPORTED."""
     limit_s: Positive
     """Limit on the complete run, seconds."""
     expected_s: Positive = 60
@@ -172,9 +194,11 @@ class Job(Record, kw_only=True, frozen=True):
     """Seconds without any progress (log, evidence, activity) after which the run is ended as HUNG. Before
     each site's first result they are four times as many, but no more than 240 unless this is."""
     required: bool = True
+    """Whether a host counts as proven only if this job is PASS."""
     arguments: Table[Text | Integer | Number | bool | Few[Text]] = {}
     """Options that job.py is called with: ``local_epoch: 2`` becomes ``--local_epoch 2``; true is a flag."""
     proof: Annotated[tuple[Claim, ...], Meta(min_length=1, max_length=1_000)]
+    """What the job has to show."""
 
     @property
     def packaged(self) -> Framework:

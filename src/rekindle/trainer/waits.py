@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shortens NVFlare's own waits between and after rounds, in every job; what a job sets itself stays.
 
-Where the time of a short run goes is written in docs/time-outside-training.md.
+Where the time of a short run goes is written in docs/why/waits.md.
 """
 
 import time

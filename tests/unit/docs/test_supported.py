@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""README's table of what is supported is what the code's data has."""
+"""The table of what is supported is what the code's data has."""
 
 import re
 
@@ -10,7 +10,9 @@ from rekindle.hostfacts import find_archive
 from rekindle.hostfacts.needs import NEWEST_PYTHON, OLDEST_PYTHON
 from rekindle.solver.catalogue import list_builds, list_environments, load_rules
 
-ROWS = dict(re.findall(r"^\| ([\w ]+) \| (.+) \|$", (REPOSITORY / "README.md").read_text(), re.MULTILINE))
+ROWS = dict(
+    re.findall(r"^\| ([\w ]+) \| (.+) \|$", (REPOSITORY / "docs/tutorial/lease.md").read_text(), re.MULTILINE)
+)
 
 
 def minor(version):

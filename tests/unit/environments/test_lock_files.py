@@ -113,10 +113,21 @@ def lacking(lock, names, targets):
     return lines
 
 
-@pytest.mark.parametrize("name", ["controller", "uv"])
+@pytest.mark.parametrize("name", ["controller", "docs", "uv"])
 def test_a_controller_finds_a_file_for_every_pin(name):
     lock = (REQUIREMENTS / f"{name}.txt").read_text(encoding="utf-8")
     assert lacking(lock, file_names(name), CONTROLLERS) == []
+
+
+@pytest.mark.parametrize("name", ["docs", "uv"])
+def test_what_is_installed_beside_the_controllers_packages_replaces_none(name):
+    versions = {
+        lock: {package: version for package, version, *_ in pins((REQUIREMENTS / f"{lock}.txt").read_text())}
+        for lock in ("controller", name)
+    }
+    shared = versions["controller"].keys() & versions[name].keys()
+    assert shared
+    assert {pin for pin in shared if versions["controller"][pin] != versions[name][pin]} == set()
 
 
 def test_what_the_package_needs_is_locked():

@@ -41,7 +41,7 @@ def refused(path):
 
 
 def test_the_page_on_jobs_has_one_that_works(own):
-    page = (REPOSITORY / "docs" / "jobs.md").read_text()
+    page = (REPOSITORY / "docs" / "howto" / "own-job.md").read_text()
     shown = re.search(r"(?m)^    schema: .*\n(?:    .+\n)+", page)[0]
     path = own()
     path.write_text(shown)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checks, a module for each subject; docs/verdicts.md has what each needs and which lie shows it."""
+"""The checks, a module for each subject; docs/reference/checks.yml has what breaks each, or does not."""
 
 from importlib import import_module
 from pkgutil import iter_modules
