@@ -17,9 +17,9 @@ from typing import Any
 from rekindle.host.variables import name_machine
 
 from .arrays import Fingerprint, sketch_model
-from .participant import SERVER
 from .ranks import GLOBAL_RANK, LOCAL_RANK
 from .sites import SITE
+from .variables import SERVER
 
 _LONGEST = 2_000
 """Characters of an exception's text; its reader takes no line with twice as many."""

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
-from .participant import PARTICIPANT, WORKSPACE
 from .sites import SITE
+from .variables import MEMBER, WORKSPACE
 
 PROCESS = (sys.executable, "-u")
 TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
@@ -23,7 +23,7 @@ TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
 def main() -> NoReturn:
     """Become what starts the site's ranks."""
     given = make_options_parser().parse_args()
-    if given.here and PARTICIPANT in os.environ:
+    if given.here and MEMBER in os.environ:
         own = str(Path(os.environ[WORKSPACE]).parent)
         given.command = [word.replace(given.here, own) for word in given.command]
     ranks = (*TORCHRUN, "--standalone", "--nnodes=1", f"--nproc-per-node={given.ranks}")

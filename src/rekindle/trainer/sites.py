@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rekindle.host import folders
 
-from .participant import PARTICIPANT
+from .variables import MEMBER
 
 SITE = os.environ.get("REKINDLE_SITE", "")
 LAUNCHER = "REKINDLE_LAUNCHER"
@@ -88,7 +88,7 @@ class Sites:
         pairs = [f"{name}={value}" for name, value in settings.items()]
         numbers = [f"--site={self.names.index(site)}", f"--ranks={self.ranks(site)}"]
         # Each host of a federation has its own Python, and its own folder of the run.
-        python = "python" if PARTICIPANT in os.environ else sys.executable
+        python = "python" if MEMBER in os.environ else sys.executable
         launcher = os.environ.get(LAUNCHER, "rekindle.trainer.launch")
         launch = [python, "-m", launcher, f"--here={Path.cwd()}", *numbers, *options]
         return shlex.join(["env", *pairs, *launch])
