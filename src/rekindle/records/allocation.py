@@ -15,7 +15,7 @@ _Time = Annotated[str, Meta(pattern=r"^(?:\d{1,3}-)?\d{1,3}:[0-5]\d:[0-5]\d\Z", 
 class Allocation(Record, kw_only=True, frozen=True):
     """Nodes for some time."""
 
-    room: Annotated[str, Meta(pattern=r"^[a-z]{1,20}\Z")]
+    room: Annotated[str, Meta(pattern=r"^[a-z]+\Z", max_length=20)]
     """The room of this package that knows the batch system."""
     partition: _Word
     nodes: Annotated[int, Meta(ge=1, le=1_000)] = 1
