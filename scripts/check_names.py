@@ -18,7 +18,8 @@ VERBS = frozenset(
     adapt add adopt agree allow apply ask assign assume average begin bind bound bring broadcast build
     bundle can cancel change check choose clean climb colour compare convert correlate count cover cut decode
     describe
-    diagnose digest discard does draw drop dump empty end erase escape estimate evaluate expand expect explain
+    diagnose digest discard does draw drop dump empty end erase escape estimate evaluate exec expand
+    expect explain
     extract fail fetch fill find fingerprint fold follow forget foresee foretell format gather generalise
     generate give group guard has hasten hear hide hold identify install is join judge keep label leave limit
     link list load locate lock look make mask match measure meet merge move name normalise note notify open

@@ -86,7 +86,7 @@ def stand_in(folder, here, nodes, job=7):
         "SLURM_STAND_IN": str(folder / "state"),
         "SLURM_JOB_ID": str(job),
         "SLURM_JOB_NUM_NODES": str(len(nodes)),
-        "REKINDLE_NODES": str(len(nodes)),
+        "REKINDLE_LAUNCHER": "rekindle.slurm.launch",
         "SLURM_JOB_NODELIST": ",".join(nodes),
         "SLURMD_NODENAME": here,
     }

@@ -11,8 +11,9 @@ from rekindle.actions.base import Action, TaskFailure
 from rekindle.actions.limits import limit_action
 from rekindle.gpus.choice import choose_gpus
 from rekindle.host import folders
-from rekindle.hostfacts import cluster, nodes
 from rekindle.hostfacts.frames import ask_frames
+from rekindle.slurm import cluster, inspection
+from rekindle.slurm.settings import read_setting
 
 
 @limit_action
@@ -31,11 +32,11 @@ class ActionModule(Action):
         name, dest = task_vars["inventory_hostname"], Path(args["dest"])
         warnings: list[str] = []
         frames = ask_frames(self._low_level_execute_command, args["root"], args["tmpdir"])
-        host = nodes.read_host(frames, name, args["root"])
+        host = hostfacts.read_host(frames, name, args["root"])
         for left in (dest / folders.LOGIN_RECORD, *dest.glob("node-*.json")):
             left.unlink(missing_ok=True)
         if args["slurm"]:
-            wanted = records.convert_builtins(args["slurm"], records.Slurm)
+            wanted = read_setting(args["slurm"])
             host, warnings = self._nodes(host, wanted, frames["root"].text.strip(), args)
         host = choose_gpus(hostfacts.add_brought(host, args["python_archive"]), args["gpus"])
         if notice := hostfacts.describe_brought(host):
@@ -49,17 +50,17 @@ class ActionModule(Action):
         return {"changed": False, "host": records.dump_builtins(host), "warnings": warnings}
 
     def _nodes(
-        self, login: records.HostRecord, wanted: records.Slurm, place: str, args: dict[str, Any]
+        self, login: records.HostRecord, wanted: records.Allocation, place: str, args: dict[str, Any]
     ) -> tuple[records.HostRecord, list[str]]:
         """Return an allocated node and warnings; write the records of the cluster and other nodes."""
-        login = replace(login, cluster=nodes.ask_cluster(self._low_level_execute_command))
+        login = replace(login, cluster=inspection.ask_cluster(self._low_level_execute_command))
         records.write_record(Path(args["dest"], folders.LOGIN_RECORD), login)
         warnings: list[str] = []
         if known := login.cluster:
             if refused := list(cluster.find_refusals(known, wanted, login.host)):
                 raise TaskFailure.join(refused)
             warnings += cluster.find_warnings(known, wanted, login.host)
-        there = nodes.ClusterNodes(self._low_level_execute_command, login, args["root"], args["tmpdir"])
+        there = inspection.ClusterNodes(self._low_level_execute_command, login, args["root"], args["tmpdir"])
         given, host = there.find_given(wanted, place)
         for name, seen in there.find_others(wanted, place, given):
             if isinstance(seen, str):

@@ -50,7 +50,7 @@ class ActionModule(Action):
 
     def _standing(self, home: Path, host: HostRecord, specs: list[Specification]) -> list[Any]:
         """Return the records of all, or nothing: one is to be built, or only a build can tell."""
-        if host.slurm:  # a node looks
+        if host.allocation:  # a node looks
             return []
         payload = read_record(home / folders.PAYLOAD_RECORD, PayloadRecord).path
         command = answers.make_command(

@@ -44,7 +44,7 @@ class ActionModule(Action):
         path = Path(args["folder"], folders.HOST_RECORD)
         host = records.read_record(path, records.HostRecord)
         gpus = [gpu for gpu in find_usable_gpus(host) if gpu.uuid]
-        measures = args["accept"] in ACCEPTANCE and gpus and not host.slurm
+        measures = args["accept"] in ACCEPTANCE and gpus and not host.allocation
         first = [ACCEPTANCE[args["accept"]]] if measures else []
         asked = {name: load_job(JOBS, name) for name in expand_names(JOBS, [*first, *args["jobs"]])}
         over_hosts = {name: load_job(JOBS, name) for name in expand_names(JOBS, args["federated"])}

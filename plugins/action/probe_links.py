@@ -10,11 +10,11 @@ from rekindle.actions.answers import ask_host, make_command
 from rekindle.actions.base import Action, TaskFailure
 from rekindle.actions.limits import limit_action
 from rekindle.host import folders
-from rekindle.hostfacts.nodes import make_srun
 from rekindle.records import Complaint, RecordError
 from rekindle.records.complaint import quote_host
 from rekindle.records.layout import host_in
 from rekindle.records.text import fold_line
+from rekindle.slurm.inspection import make_srun
 
 _PATIENCE_S = 120
 """For SLURM to give a node, whose way to the server may be another than the login node's."""
@@ -33,12 +33,12 @@ class ActionModule(Action):
         words = {"listen": [folder, asked], "probe": [asked], "end": [folder]}[args["do"]]
         if args["do"] == "probe":
             (home / folders.LINK_RECORD).unlink(missing_ok=True)
-        slurm = host_in(home).slurm if args["do"] == "probe" else None
-        through = make_srun(slurm, "reach", f"--immediate={_PATIENCE_S}") if slurm else []
+        wanted = host_in(home).allocation if args["do"] == "probe" else None
+        through = make_srun(wanted, "reach", f"--immediate={_PATIENCE_S}") if wanted else []
         module = ("rekindle.reach", args["do"], *words)
         command = make_command(args["python"], args["payload"], *module, through=through)
         fix = "see that its environment still runs."
-        if slurm:
+        if wanted:
             fix = "see that its environment runs on its nodes, and whether sinfo has a free one."
         answer = ask_host(self._low_level_execute_command, host, command, 10_000, fix)
         if "message" in answer:

@@ -31,7 +31,7 @@ class LookupModule(LookupBase):
             python, root = "auto_silent", str(kwargs["root"])
             try:
                 host = host_in(Path(home))
-                if host.slurm:
+                if host.allocation:
                     host = login_in(Path(home))
             except records.RecordError:  # stages that need the record report it
                 pass

@@ -15,6 +15,9 @@ from ansible_collections.rekindle.flare.plugins.module_utils.rekindle.retire.rem
     pack_last_copy,
     remove_root,
 )
+from ansible_collections.rekindle.flare.plugins.module_utils.rekindle.slurm import (
+    queue,  # noqa: F401 - sent with this module, and loaded where a job of it is queued
+)
 
 DOCUMENTATION = """
 module: retire

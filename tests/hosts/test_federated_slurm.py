@@ -57,7 +57,7 @@ def test_bare_hosts_and_a_login_node_become_a_proven_federation(mixed_proven, mi
     devices = (line.event for line in read_lines(run) if isinstance(line.event, DeviceEvent))
     assert {(event.site, event.node) for event in devices} == {("plain", "plain"), ("slurm", "slurm")}
     assert "NodeList=n9 " in root(mixed, "login", "scontrol show job --oneliner | grep pt_ddp | tail -1")
-    assert read_record(run / "slurm/spec.json", RunSpec).slurm.nodes == 1
+    assert read_record(run / "slurm/spec.json", RunSpec).allocation.nodes == 1
     assert 0 <= read_record(run / "ended.json", RunEnd).waited_s < 60
     nothing_runs(mixed)
 

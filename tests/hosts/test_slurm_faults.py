@@ -58,7 +58,7 @@ def test_kinds_of_nodes_and_why_some_are_drained_are_reported(cluster, tmp_path)
     cluster.run("login", f"{update} availablefeatures=amd activefeatures=amd", "root")
     done = play("playbooks/preflight.yml", cluster.inventory, tmp_path / "kinds")
     assert "gpu of login has 2 kinds of nodes" in " ".join(done.output.split())
-    assert read_record(done.results / "login/node-n10.json", HostRecord).slurm.nodes == 2
+    assert read_record(done.results / "login/node-n10.json", HostRecord).allocation.nodes == 2
     cluster.run("login", f"{update} availablefeatures= activefeatures= state=drain reason=disk", "root")
     done = play("playbooks/preflight.yml", cluster.inventory, tmp_path / "drained")
     cluster.run("login", f"{update} state=resume", "root")

@@ -40,7 +40,7 @@ def make_specs(
         "offline": offline,
     }
     gpus = [gpu.uuid for gpu in find_usable_gpus(host) if gpu.uuid]
-    if host.slurm:
+    if host.allocation:
         gpus = [str(number) for number in range(len(gpus))]
     planned: list[Specification] = [
         {

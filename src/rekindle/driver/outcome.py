@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from rekindle.host import folders, slurm
+from rekindle.host import folders, queues
 from rekindle.host.look import is_held
 from rekindle.records import RecordError
 from rekindle.records.layout import ended_in, progress_in, spec_in
@@ -21,7 +21,7 @@ def is_finished(run_dir: Path, nonce: str) -> bool:
         ended = progress_in(run_dir).state == "ended"
     except RecordError:
         return False
-    goes_on = is_held(run_dir / folders.DRIVER_LOCK) or slurm.is_queued(run_dir)
+    goes_on = is_held(run_dir / folders.DRIVER_LOCK) or queues.is_queued(run_dir)
     return ended and not goes_on and measure_finished(run_dir, nonce) is not None
 
 

@@ -7,15 +7,13 @@ what is special to it, and go on with ``super()``. The driver knows no room by i
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
-from importlib import import_module
-from importlib.resources import files
 from pathlib import Path
 from typing import BinaryIO
 
 import psutil
 
 from rekindle.host import background, folders
+from rekindle.host.rooms import load_rooms
 from rekindle.records import RunSpec
 from rekindle.records.events import GpuSample
 
@@ -156,14 +154,6 @@ class Place:
 
 def find_place(run_dir: Path, spec: RunSpec) -> Place:
     """Return the place of the run of ``spec`` in ``run_dir``; several kinds of it go together."""
-    kinds = tuple(kind for kind in _kinds() if kind.is_for(spec))
+    kinds = tuple(room.KIND for room in load_rooms("place") if room.KIND.is_for(spec))
     together: type[Place] = type("Together", kinds, {}) if kinds else Place
     return together(run_dir, spec)
-
-
-@cache
-def _kinds() -> tuple[type[Place], ...]:
-    """Return the kinds of places that rooms have, by the rooms' names."""
-    package, _, _ = __package__.partition(".")
-    rooms = sorted(room.name for room in files(package).iterdir() if (room / "place.py").is_file())
-    return tuple(import_module(f"{package}.{room}.place").KIND for room in rooms)

@@ -3,7 +3,7 @@
 
 ``start`` reads a JSON list of specifications (see ``build.build``) from standard input and leaves a process
 behind, detached from this session, that builds them and records its progress in logs/environments/: here, or
-with ``start ROOT SLURM``, a Slurm record in JSON, on a node of the cluster. While one runs, a second call
+with ``start ROOT ASKED``, an Allocation in JSON, on a node of a cluster. While one runs, a second call
 with the same specifications starts nothing, and its caller follows the first.
 
 ``standing`` reads them too, and prints the records of all environments, or none if one is to be built.
@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rekindle.host import background, batch, folders, slurm, storage
+from rekindle.host import background, folders, queues, storage
 from rekindle.host.caches import redirect_caches
 
 from .build import BuildError, build_environment, find_built
@@ -23,26 +23,24 @@ from .progress import BuildReporter
 
 
 def start_builder(root: Path, specs: str, asked: dict[str, Any] | None = None) -> None:
-    """Leave a process behind that builds ``specs``, unless one does; on a node, if SLURM is ``asked``."""
+    """Leave a process behind that builds ``specs``, unless one does; on a node, if one is ``asked`` for."""
     for folder in (*folders.OURS, folders.BUILDS):
         (root / folder).mkdir(parents=True, exist_ok=True)
     logs = root / folders.BUILDS
     with background.hold_lock(root / folders.BUILD_LOCK) as lock:
-        if lock is None or slurm.is_queued(logs):
+        if lock is None or queues.is_queued(logs):
             if (logs / "specs.json").read_text(encoding="utf-8") == specs:
                 return
             raise BuildError(
                 f"Another run builds other environments under {root}. Fix: run again when it has ended."
             )
         (logs / "specs.json").write_text(specs, encoding="utf-8")
-        for left in (folders.PROGRESS, slurm.JOB):
+        for left in (folders.PROGRESS, queues.JOB):
             (logs / left).unlink(missing_ok=True)
         command = ["rekindle.environments", "build", str(root)]
         if asked:
             python = json.loads(specs)[0]["python"]
-            batch.submit_job(
-                logs, [python, "-m", *command], ["--nodes=1", *batch.make_options(asked)], os.environ
-            )
+            queues.submit_job(logs, [python, "-m", *command], {**asked, "nodes": 1}, os.environ)
         else:
             background.start_module(command, lock, logs / "log.txt")
 
@@ -74,7 +72,7 @@ def main() -> int:
             print(json.dumps({"environments": find_built(root, json.load(sys.stdin))}))
         else:
             build_environments(root)
-    except (BuildError, batch.SlurmError) as error:
+    except (BuildError, queues.QueueError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

@@ -11,7 +11,9 @@ from typing import cast
 from rekindle.driver.places import Place, PlaceError
 from rekindle.driver.progress import Reporter
 from rekindle.host import folders
+from rekindle.host.variables import NODE
 from rekindle.records import Participant, RunSpec, dump_builtins
+from rekindle.trainer.variables import MEMBER
 
 from .assignment import Assignment, find_kit_flaw
 
@@ -58,8 +60,8 @@ class FederationPlace(Place):
         """Return what NVFlare's processes are told of the federation."""
         return {
             **super().variables(),
-            "REKINDLE_PARTICIPANT": json.dumps(dump_builtins(self.participant)),
-            "REKINDLE_NODE": self.spec.host,
+            MEMBER: json.dumps(dump_builtins(self.participant)),
+            NODE: self.spec.host,
             **self.participant.environ,
         }
 

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rekindle.gpus.visibility import find_usable_gpus
-from rekindle.host import batch, folders
+from rekindle.host import folders
 from rekindle.jobs.placement import NoRunError, PlacementError
 from rekindle.jobs.preparation import describe_hardware
 from rekindle.records import (
@@ -106,7 +106,7 @@ class Members:
         return Site(name=self.kits[name].participant, ranks=ranks, gpus=gpus, node=name)
 
     def hardware(self) -> dict[str, str]:
-        """Return what each host's GPUs run on, and what it asks SLURM for: ``gpu-1 boot`` …
+        """Return what each host's GPUs run on, and what it asks a batch system for: ``gpu-1 boot`` …
 
         All hosts have it as an input.
         """
@@ -115,8 +115,10 @@ class Members:
             host.host: describe_hardware(host, {gpu.uuid for gpu in find_usable_gpus(host)}) for host in hosts
         }
         for host in hosts:
-            if host.slurm:
-                of_hosts[host.host]["slurm"] = " ".join(batch.make_options(dump_builtins(host.slurm)))
+            if host.allocation:
+                asked = dump_builtins(host.allocation)
+                room = asked.pop("room")
+                of_hosts[host.host][room] = " ".join(f"{name}={of}" for name, of in asked.items() if of)
         return {f"{host} {what}": text for host, of in of_hosts.items() for what, text in of.items()}
 
     def participant(self, host: str) -> Participant:
@@ -179,7 +181,7 @@ def take_common(spec: RunSpec, payload: str) -> tuple[str, RunSpec]:
         cache=None,
         cross_device_ops=None,
         participant=None,
-        slurm=None,
+        allocation=None,
         job=replace(spec.job, limit_s=spec.job.expected_s),  # what a host's lease or allocation leaves of it
     )
     text = msgspec.json.encode(dump_builtins(shared)) + payload.encode()

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from . import folders, slurm
+from . import folders, queues
 from .engines import KINDS, name_container
 from .look import is_held
 
@@ -30,13 +30,13 @@ def find_running(root: Path) -> list[str]:
     """Return the names of the runs in progress, and BUILDER if environments are being built."""
     locks = {BUILDER: root / folders.BUILD_LOCK}
     locks |= {run.name: run / folders.DRIVER_LOCK for run in sorted(root.glob(f"{folders.RUNS}/*"))}
-    return [name for name, path in locks.items() if is_held(path) or slurm.is_queued(path.parent)]
+    return [name for name, path in locks.items() if is_held(path) or queues.is_queued(path.parent)]
 
 
 def end_processes(root: Path) -> None:
     """Ask runs to end themselves and record it; then end what else runs from ``root``."""
     for name in find_running(root):
-        slurm.cancel_job(root / (folders.BUILDS if name == BUILDER else f"{folders.RUNS}/{name}"))
+        queues.cancel_queued(root / (folders.BUILDS if name == BUILDER else f"{folders.RUNS}/{name}"))
     for pid, command in _processes(root).items():
         if _is_ours(command, root):
             _signal(pid, signal.SIGTERM)

@@ -45,12 +45,15 @@ def look_at(lock: str | Path, record: str | Path, nonce: str) -> str:
     no regular file, or too large, is empty.
     """
     folder = os.path.dirname(lock)  # noqa: PTH120
-    if os.access(f"{folder}/slurm.json", os.F_OK):
+    queue = None
+    if os.access(f"{folder}/queue.json", os.F_OK):
         from pathlib import Path  # noqa: PLC0415  # both take long to import
 
-        from . import slurm  # noqa: PLC0415
+        from . import queues  # noqa: PLC0415
 
-        state, text = slurm.read_state(Path(folder), lambda: _text(record))
+        queue = queues.find_queue(Path(folder))
+    if queue:
+        state, text = queue.read_state(Path(folder), lambda: _text(record))
     else:
         state = "held" if is_held(lock) else "free"
         text = _text(record)

@@ -7,6 +7,7 @@ enough. Driver, jobs, ladder, probes and installers take their variables from he
 
 import os
 import re
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -27,6 +28,9 @@ ALLOWED = {
     "http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY": "its way out",
     "SLURM_* SLURMD_NODENAME": "what a scheduler gave the host's user, and where",
 }
+
+NODE = "REKINDLE_NODE"
+"""Variable with the name of this machine in the inventory of a federation, or in its batch system."""
 
 TELEMETRY_OFF = {
     "DO_NOT_TRACK": "1",  # several; https://consoledonottrack.com
@@ -63,6 +67,11 @@ def _patterns(words: str) -> tuple[frozenset[str], tuple[str, ...]]:
 
 
 _NAMES, _BEGINNINGS = _patterns(" ".join(ALLOWED))
+
+
+def name_machine(environ: Mapping[str, str]) -> str:
+    """Return the name of this machine by a process's variables, or else its own."""
+    return environ.get(NODE) or environ.get("SLURMD_NODENAME") or socket.gethostname()
 
 
 def select_for_jobs(environ: Mapping[str, str]) -> dict[str, str]:

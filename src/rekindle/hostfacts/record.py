@@ -23,6 +23,18 @@ def find_path_flaw(name: str, path: str) -> Complaint | None:
     return None
 
 
+def read_host(frames: Frames, host: str, root: str) -> HostRecord:
+    """Return the record of ``host``, by the collector's answer; ``root`` is from the inventory.
+
+    Raises:
+        FactsError: the answer is invalid.
+    """
+    try:
+        return make_host_record(frames, host, root)
+    except (ValueError, RecursionError) as error:
+        raise FactsError(f"The host's answer is invalid: {error}.", "do not trust that host.") from None
+
+
 def make_host_record(frames: Frames, host: str, root: str) -> HostRecord:
     """Return the record of ``host``, from its collector's ``frames``.
 

@@ -6,12 +6,12 @@ import re
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from rekindle.host import batch, folders
+from rekindle.host import folders, queues
 from rekindle.records import (
+    Allocation,
     Job,
     LeaseRecord,
     RecordError,
-    Slurm,
     Timestamp,
     format_time,
     parse_time,
@@ -25,8 +25,8 @@ COLLECTION_SHARE = 0.1
 """Of the time that is left, kept for collecting results."""
 _COLLECTION_S = 60
 """The least to keep of a lease."""
-_NOTICE_S = batch.NOTICE_S + 60
-"""The least to keep of an allocation, as SLURM may ask its job to end so long before its end."""
+_NOTICE_S = queues.NOTICE_S + 60
+"""The least to keep of an allocation, as a batch system may ask its job to end so long before its end."""
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
@@ -116,26 +116,30 @@ def measure_left(home: Path, now: datetime) -> float | None:
     return None if until is None else (until - now).total_seconds()
 
 
-def find_allowance(job: Job, left_s: float | None, slurm: Slurm | None = None) -> int | None:
+def find_allowance(job: Job, left_s: float | None, allocation: Allocation | None = None) -> int | None:
     """Return the seconds that ``job`` may take, at most its own limit; None: too few.
 
     Args:
         job: as it is.
         left_s: until the lease ends; None if that is not set.
-        slurm: the allocation that is requested for each job.
+        allocation: what is requested for each job.
     """
-    times = ((left_s, _COLLECTION_S), (slurm.time_s if slurm else None, _NOTICE_S))
+    times = ((left_s, _COLLECTION_S), (allocation.time_s if allocation else None, _NOTICE_S))
     after = [time - max(least, COLLECTION_SHARE * time) for time, least in times if time is not None]
     usable = min(after, default=math.inf)
     return None if usable < job.expected_s else int(min(usable, job.limit_s))
 
 
-def explain_too_short(job: Job, left_s: float | None, slurm: Slurm | None = None) -> TooLateError:
+def explain_too_short(job: Job, left_s: float | None, allocation: Allocation | None = None) -> TooLateError:
     """Return why ``job`` gets no time, by the arguments of `find_allowance`."""
     takes = f"{job.name} takes about {job.expected_s} s"
-    if slurm and find_allowance(job, None, slurm) is None and (left_s is None or left_s > slurm.time_s):
-        message = f"{takes}, and rekindle_slurm asks for {slurm.time}."
-        return TooLateError(message, "Ask for a longer time in rekindle_slurm.")
+    if (
+        allocation
+        and find_allowance(job, None, allocation) is None
+        and (left_s is None or left_s > allocation.time_s)
+    ):
+        message = f"{takes}, and {allocation.setting} asks for {allocation.time}."
+        return TooLateError(message, f"Ask for a longer time in {allocation.setting}.")
     return TooLateError(
         f"{takes} and {max(left_s or 0, 0):.0f} s are left.",
         "Give it more time (lease_ends, budget), a higher priority in its job.yml, or leave out others.",

@@ -32,7 +32,7 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
     get the same set. On a host with too few GPUs for that, the job decides (``when_short_of_gpus``): its
     sites share GPUs, at the same time or in turns, with at most as many ranks as GPUs, or each gets fewer
     GPUs. A host without GPUs runs the ranks as processes on CPU, except for a job that needs a GPU. Over
-    several nodes of SLURM's a site has as many ranks on each; one of TensorFlow's has one without GPUs.
+    several nodes of an allocation a site has as many ranks on each; one of TensorFlow's has one without GPUs.
 
     Raises:
         Unplaceable: too few GPUs for what the job allows; the message has how many are missing.
@@ -45,10 +45,11 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
             f"{job.name} needs {needed} GPUs and {host.host} has {len(gpus) or 'none'}.",
             f"Run it on a host with {needed} GPUs.",
         )
-    nodes = host.slurm.nodes if host.slurm else 1
-    if nodes > 1 and job.federated and not job.assigns_gpus:
+    nodes = host.allocation.nodes if host.allocation else 1
+    if host.allocation and nodes > 1 and job.federated and not job.assigns_gpus:
         raise PlacementError(
-            f"{job.name} starts the ranks of a site on one node, and rekindle_slurm asks for {nodes}.",
+            f"{job.name} starts the ranks of a site on one node, "
+            f"and {host.allocation.setting} asks for {nodes}.",
             "Ask for nodes: 1.",
         )
     if not gpus:

@@ -73,7 +73,7 @@ def prepare_spec(  # noqa: PLR0913, PLR0917 - each is a part of what is prepared
         ),
         python=environment.python,
         lock_sha256=environment.lock_sha256,
-        slurm=host.slurm,
+        allocation=host.allocation,
         engine=engine,
         versions={**versions, **({} if federated else describe_hardware(host, given))},
         tmpdir=tmpdir,
@@ -86,11 +86,11 @@ def prepare_spec(  # noqa: PLR0913, PLR0917 - each is a part of what is prepared
 def describe_hardware(host: HostRecord, gpus: Collection[str | None]) -> dict[str, str]:
     """Return what a run on these ``gpus`` of a host depends on below its environment: driver, VBIOS and boot.
 
-    The node of a SLURM cluster's next run may be another, of which VBIOS and boot are not known.
+    The next run in an allocation may have another node, whose VBIOS and boot are not known.
     """
     vbios = sorted({gpu.vbios for gpu in host.gpus if gpu.vbios and gpu.uuid in gpus})
     found = {"driver": host.driver.version if host.driver else None}
-    if not host.slurm:
+    if not host.allocation:
         found |= {"vbios": ", ".join(vbios), "boot": host.boot}
     return {name: text for name, text in found.items() if text and gpus}
 
@@ -119,15 +119,15 @@ def place_sites(job: Job, host: HostRecord, plan: PlanRecord) -> tuple[Site, ...
 
 
 def limit_spec(spec: RunSpec, ends: datetime | None) -> RunSpec:
-    """Return ``spec`` with at most the time that is left until ``ends``, or in SLURM's allocation.
+    """Return ``spec`` with at most the time that is left until ``ends``, or in its allocation.
 
     Raises:
         TooLate: that is too little.
     """
     left = (ends - datetime.now(timezone.utc)).total_seconds() if ends else None
-    limit = find_allowance(spec.job, left, spec.slurm)
+    limit = find_allowance(spec.job, left, spec.allocation)
     if limit is None:
-        raise explain_too_short(spec.job, left, spec.slurm)
+        raise explain_too_short(spec.job, left, spec.allocation)
     return replace(spec, job=replace(spec.job, limit_s=limit))
 
 
@@ -207,7 +207,7 @@ class Forecast(NamedTuple):
     job: Job
     refusal: str | None
     late: Complaint | None
-    """Why the lease is too short for it, after those before it, or what SLURM is asked for."""
+    """Why the lease is too short for it, after those before it, or what is asked for."""
 
 
 def foresee_jobs(
@@ -224,8 +224,8 @@ def foresee_jobs(
     foreseen = []
     for job in jobs:
         refusal, late = _refusal(job, host, plan), None
-        if refusal is None and find_allowance(job, left_s, host.slurm) is None:
-            late = explain_too_short(job, left_s, host.slurm)
+        if refusal is None and find_allowance(job, left_s, host.allocation) is None:
+            late = explain_too_short(job, left_s, host.allocation)
         elif refusal is None and left_s is not None:
             left_s -= job.expected_s
         foreseen.append(Forecast(job, refusal, late))

@@ -34,7 +34,7 @@ class Ranks:
         return self._rounds.get((site, rank), [])
 
     def measure_suspension(self, event: RoundEvent) -> float:
-        """Return for how long SLURM had the run suspended in a rank's round."""
+        """Return for how long the run was suspended in a rank's round."""
         return (
             self._ended.measure_suspension(event, self._spec.member_host(event.site)) if self._ended else 0.0
         )

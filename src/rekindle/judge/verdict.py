@@ -182,13 +182,13 @@ def _remedy(run: Run, verdict: VerdictKind, shown: ClaimResult | None) -> str | 
 
 
 def _suspensions(run: Run, verdict: VerdictKind) -> str:
-    """Return for how long SLURM had suspended each host of a run that did not pass."""
+    """Return for how long each host of a run that did not pass was suspended."""
     spans = run.ended.suspensions if verdict != "PASS" and run.ended else ()
     seconds = {
         host: sum(span.until - span.since for span in spans if span.host == host)
         for host in dict.fromkeys(span.host for span in spans)
     }
-    return " ".join(f"SLURM had suspended {host or 'the run'} for {s:.0f} s." for host, s in seconds.items())
+    return " ".join(f"{host or 'The run'} was suspended for {s:.0f} s." for host, s in seconds.items())
 
 
 def _excuse(run: Run, issue: KnownIssue | None, findings: tuple[Finding, ...]) -> tuple[bool, str | None]:

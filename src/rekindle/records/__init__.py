@@ -8,6 +8,7 @@ Each record is one JSON file with a versioned schema. Reading one that does not 
 # ruff: noqa: F401
 
 from .acceptance import AcceptanceRecord, AcceptedGpu, Kind, Measurement
+from .allocation import Allocation, Cluster, NodeGroup
 from .base import (
     Record,
     Timestamp,
@@ -53,7 +54,6 @@ from .run import (
     Suspension,
     Way,
 )
-from .slurm import Cluster, NodeGroup, Slurm
 from .stages import (
     Command,
     Environment,

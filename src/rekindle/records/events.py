@@ -46,7 +46,7 @@ class DeviceEvent(RankEvent, kw_only=True, frozen=True, tag="device"):
     name: Text | None
     backend: Text
     node: Text
-    """SLURM's name, or else the machine's."""
+    """Its batch system's name, or else the machine's."""
 
 
 class RoundEvent(RankEvent, kw_only=True, frozen=True, tag="round"):

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from .allocation import Allocation, Cluster
 from .base import Digits, Few, Integer, Number, Record, Table, Text, Timestamp
-from .slurm import Cluster, Slurm
 
 
 class FailedProbe(Record, kw_only=True, frozen=True):
@@ -189,10 +189,10 @@ class HostRecord(Record, kw_only=True, frozen=True):
     nccl_environment: Table[Text] = {}
     pip: Table[Text] = {}
     """What pip is configured with (index-url, extra-index-url, find-links, cert …), passwords masked."""
-    slurm: Slurm | None = None
-    """What its runs ask SLURM for; everything else here describes a node that SLURM gave."""
+    allocation: Allocation | None = None
+    """What its runs ask a batch system for; everything else here describes a node that it gave."""
     cluster: Cluster | None = None
-    """What SLURM reports on a login node (login.json)."""
+    """What a batch system reports on its login node (login.json)."""
     problems: Few[FailedProbe] = ()
 
     def find_failed(self, name: str) -> FailedProbe | None:

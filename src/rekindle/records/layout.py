@@ -35,9 +35,9 @@ clock_in = _reader(folders.CLOCK, Clock)
 play_in = _reader(folders.PLAY_RECORD, stages.PlaybookRecord)
 lease_in = _reader(folders.LEASE_RECORD, stages.LeaseRecord)
 host_in = _reader(folders.HOST_RECORD, HostRecord)
-"""What the host is; of a SLURM cluster, the node that SLURM gave."""
+"""What the host is; of a cluster, the node that its batch system gave."""
 login_in = _reader(folders.LOGIN_RECORD, HostRecord)
-"""What the login node of a SLURM cluster is."""
+"""What the login node of a cluster is."""
 plan_in = _reader(folders.PLAN_RECORD, PlanRecord)
 link_in = _reader(folders.LINK_RECORD, stages.LinkRecord)
 env_in = _reader(folders.ENV_RECORD, stages.EnvRecord)

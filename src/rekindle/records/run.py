@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
+from .allocation import Allocation
 from .base import (
     Few,
     FileName,
@@ -21,7 +22,6 @@ from .base import (
 from .events import RoundEvent
 from .host import Engine, GpuProcess
 from .job import Job, Ranks
-from .slurm import Slurm
 
 
 class Site(Record, kw_only=True, frozen=True):
@@ -126,10 +126,10 @@ class RunSpec(Record, kw_only=True, frozen=True):
     lock_sha256: Text
     versions: Table[Text]
     nodes: Few[FileName] = ()
-    """Of the SLURM allocation over which each site's ranks are spread, as many on each and in this order; the
+    """Of the allocation over which each site's ranks are spread, as many on each and in this order; the
     driver, server and clients run on the first. None: all is on one machine."""
-    slurm: Slurm | None = None
-    """What it asks SLURM for; None: it runs where it is started."""
+    allocation: Allocation | None = None
+    """What it asks a batch system for; None: it runs where it is started."""
     tmpdir: Text
     cache: Text | None = None
     """Folder for the caches of frameworks; None leaves them where they are."""
@@ -216,7 +216,7 @@ class LeftBehind(Record, kw_only=True, frozen=True):
 
 
 class Suspension(Record, kw_only=True, frozen=True):
-    """A time in which SLURM had a run suspended, seconds since the epoch."""
+    """A time in which a batch system had a run suspended, seconds since the epoch."""
 
     MOST: ClassVar = 100
     """The first of a run, that are kept; a cluster that runs jobs in turn has any number."""
@@ -244,7 +244,7 @@ class RunEnd(Record, kw_only=True, frozen=True):
     exit_status: Integer | None
     """Of job.py; None if it was killed by the driver."""
     waited_s: Seconds | None = None
-    """In SLURM's queue, from sbatch until it was started; None if it was in none, or unknown."""
+    """In the queue of a batch system, until it was started; None if it was in none, or unknown."""
     suspensions: Annotated[tuple[Suspension, ...], Meta(max_length=Suspension.MOST)] = ()
     """Within ``duration_s``; the limit and the watchdog count none of them."""
 

@@ -91,7 +91,7 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
     started: Timestamp | None
     duration_s: Seconds | None
     waited_s: Seconds | None = None
-    """In SLURM's queue before that, from sbatch until it was started."""
+    """In the queue of a batch system before that."""
     lock_sha256: Text | None
     lost: Table[Integer] = {}
     """Sites that it went on without, with the round in which they left, from 0; -1 for never joined."""

@@ -36,7 +36,7 @@ class JobCheck(msgspec.Struct):
     """Seconds that it takes on its usual hosts."""
     refusal: str | None
     in_time: bool | None
-    """Whether it ends within the lease and SLURM's limit; None without both, or if it cannot run."""
+    """Whether it ends within the lease and its allocation; None without both, or if it cannot run."""
 
 
 class HostCheck(msgspec.Struct):
@@ -91,7 +91,7 @@ def _host(home: Path, host: HostResults, asked: str | None) -> HostCheck:
     left_s = lease.measure_left(home, datetime.now(timezone.utc)) if timed else None
     jobs, limited = [], left_s is not None
     if host.host and host.plan:
-        limited = limited or host.host.slurm is not None
+        limited = limited or host.host.allocation is not None
         jobs = foresee_jobs(load_planned(JOBS, host.plan), host.host, host.plan, left_s)
     return HostCheck(
         host=host.name,

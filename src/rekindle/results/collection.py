@@ -64,11 +64,13 @@ def judge_again(folder: Path, spec: RunSpec | None = None) -> VerdictRecord:
 
 
 def merge_given(sent: RunSpec, returned: RunSpec) -> RunSpec:
-    """Return ``sent`` with the nodes and GPUs that SLURM gave, if they fit the request and the plan.
+    """Return ``sent`` with the nodes and GPUs that its allocation gave, if they fit the request and the plan.
 
     Of a federation's sites they are those of the host's own alone.
     """
-    if sent.slurm is None or len(returned.nodes) != (sent.slurm.nodes if sent.slurm.nodes > 1 else 0):
+    if sent.allocation is None or len(returned.nodes) != (
+        sent.allocation.nodes if sent.allocation.nodes > 1 else 0
+    ):
         return sent
     asked = [(site.name, site.ranks, bool(site.gpus)) for site in sent.sites]
     if asked != [(site.name, site.ranks, len(site.gpus) == site.ranks) for site in returned.sites]:

@@ -114,7 +114,7 @@ def join_parts(results: Path, job: str, hosts: list[str]) -> VerdictRecord:
 
 
 def _as_given(sent: RunSpec, part: Path) -> RunSpec:
-    """Return what a host was sent, with the GPUs that SLURM gave it there."""
+    """Return what a host was sent, with the GPUs that its allocation has there."""
     with suppress(RecordError):
         return merge_given(sent, spec_in(part))
     return sent

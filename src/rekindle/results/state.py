@@ -87,7 +87,9 @@ def _old(before: SentRun, oldest: Timestamp) -> bool:
         return (before.at or "") < oldest
     clock, limit = before.spec.clock, timedelta(seconds=before.spec.job.limit_s)
     return (
-        clock is not None and not before.spec.slurm and parse_time(clock.asked) + limit < parse_time(oldest)
+        clock is not None
+        and not before.spec.allocation
+        and parse_time(clock.asked) + limit < parse_time(oldest)
     )
 
 

@@ -13,11 +13,11 @@ from ansible.module_utils.common.parameters import DEFAULT_TYPE_VALIDATORS
 
 from rekindle import capsule
 from rekindle.actions.base import read_list
-from rekindle.host.batch import is_own_option
 from rekindle.host.paths import resolve_path
+from rekindle.host.rooms import load_rooms
 from rekindle.hostfacts import find_archive, find_path_flaw
 from rekindle.jobs import lease
-from rekindle.records import Complaint, RecordError, Slurm, convert_builtins
+from rekindle.records import Complaint, RecordError
 from rekindle.records.plan import FRAMEWORKS
 from rekindle.solver.catalogue import list_builds
 
@@ -83,12 +83,15 @@ def find_mistakes(
         _times,
         _pins,
     ]
-    checks += [_capsule, _python_archive, _slurm, *([_wheelhouse] if "environments" in stages else [])]
+    checks += [_capsule, _python_archive, *([_wheelhouse] if "environments" in stages else [])]
     for check in checks:
         try:
             found += check(settings)
         except RecordError as error:
             found.append(error)
+    role = "server" if SERVER in groups else "site" if SITES in groups else ""
+    for room in load_rooms("settings"):
+        found += room.CHECK(typed, role)
     inside = "rekindle_root" in str(variables.get("rekindle_tmpdir"))
     if inside and any(mistake.message.startswith("rekindle_root ") for mistake in found):  # a mistake in both
         return [mistake for mistake in found if not mistake.message.startswith("rekindle_tmpdir ")]
@@ -228,38 +231,3 @@ def _python_archive(settings: Settings) -> Iterator[Complaint]:
     source = value.partition("#")[0]
     if source and "://" not in source and not Path(source).expanduser().is_file():
         yield Complaint(f"rekindle_python_archive is {source!r}, which is not a file.", "name a file or URL.")
-
-
-def _slurm(settings: Settings) -> Iterator[Complaint]:
-    name = "rekindle_slurm"
-    value = settings.values.get(name)
-    if not value:
-        return
-    if isinstance(value.get("time"), int):
-        message = f"{name} has the time {value['time']}, as YAML reads 12:00:00 as a number of seconds."
-        yield Complaint(message, "write it in quotes, such as '12:00:00'.")
-        return
-    try:
-        wanted = convert_builtins(value, Slurm)
-    except RecordError as error:
-        fix = "write it as {partition: gpu, nodes: 2, gpus_per_node: 8, time: '02:00:00'}."
-        yield Complaint(f"{name} cannot be asked of SLURM: {error.message}.", fix)
-        return
-    for option in wanted.extra:
-        if is_own_option(option):
-            message = f"{name} has {option} in extra, which each batch script sets itself."
-            yield Complaint(message, "leave it out; settings that you may choose have their own keys there.")
-    yield from _in_federation(settings, wanted)
-
-
-def _in_federation(settings: Settings, wanted: Slurm) -> Iterator[Complaint]:
-    if SERVER in settings.groups:
-        message = "rekindle_slurm is set for a federation's server, whose address sites have to know."
-        yield Complaint(message, "name another host as the server; a site may be a login node.")
-    elif SITES in settings.groups:
-        if wanted.nodes > 1:
-            message = f"rekindle_slurm asks for {wanted.nodes} nodes, and a federation's site is on one."
-            yield Complaint(message, "ask for nodes: 1.")
-        if settings.values.get("rekindle_federation_keep"):
-            message = "rekindle_federation_keep is true, and rekindle_slurm gives nodes to jobs alone."
-            yield Complaint(message, "leave one of the two out.")

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs on nodes of a SLURM cluster: the place that an allocation is to the driver."""
+"""SLURM: its queue and cluster, the place that an allocation is to the driver, and the ranks on its nodes."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rekindle.driver.autopsy import write_autopsy
 from rekindle.driver.processes import find_members
-from rekindle.host import slurm
+from rekindle.host.variables import name_machine
 from rekindle.records.layout import spec_in
 
 from .nodes import watch_node
@@ -25,7 +25,7 @@ def main() -> None:
         watch_node(run_dir, spec_in(run_dir), stopped)
     else:
         write_autopsy(
-            run_dir, spec_in(run_dir).tmpdir, lambda: find_members(run_dir), slurm.name_node(os.environ)
+            run_dir, spec_in(run_dir).tmpdir, lambda: find_members(run_dir), name_machine(os.environ)
         )
 
 

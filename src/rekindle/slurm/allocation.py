@@ -10,10 +10,12 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from rekindle.driver.places import PlaceError
-from rekindle.host import folders, slurm
-from rekindle.host.slurm import name_node
+from rekindle.host import folders
+from rekindle.host.variables import name_machine
 from rekindle.records import RunSpec, Site, write_record
-from rekindle.trainer.slurm import order_nodes
+
+from .commands import read_output
+from .steps import order_nodes
 
 ASKING_S = 60
 """How long SLURM may take to answer."""
@@ -74,7 +76,7 @@ def _with_gpus(spec: RunSpec, nodes: tuple[str, ...]) -> RunSpec:
 
 def _gpus(name: str) -> dict[str, str]:
     srun = ("srun", "--overlap", "--nodes=1", "--ntasks=1", f"--nodelist={name}")
-    command = _GPUS if name == name_node(os.environ) else (*srun, *_GPUS)
+    command = _GPUS if name == name_machine(os.environ) else (*srun, *_GPUS)
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=ASKING_S
@@ -98,7 +100,7 @@ def end_steps(name: str) -> None:
             if running == []:
                 return
             if running and not cancelled:
-                cancelled = slurm.read_output("scancel", *how, *running, limit_s=_END_LIMIT_S) is not None
+                cancelled = read_output("scancel", *how, *running, limit_s=_END_LIMIT_S) is not None
             time.sleep(_LOOK_S)
 
 
@@ -108,6 +110,6 @@ def _running(name: str) -> list[str] | None:
         return []
     job = os.environ.get("SLURM_JOB_ID", "")
     words = ("squeue", "--steps", "--noheader", f"--jobs={job}", "--format=%i %j")
-    answer = slurm.read_output(*words, limit_s=_END_LIMIT_S)
+    answer = read_output(*words, limit_s=_END_LIMIT_S)
     lines = [line.strip().partition(" ") for line in (answer or "").splitlines()]
     return None if answer is None else [step for step, _, called in lines if called.startswith(name)]

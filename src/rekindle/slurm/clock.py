@@ -5,8 +5,9 @@ import time
 from pathlib import Path
 
 from rekindle.driver.clock import RunClock
-from rekindle.host import slurm
 from rekindle.records import Suspension
+
+from .queue import find_resumed
 
 _GAP_S = 5.0
 """Between two readings, usually a second apart; SLURM is asked about a longer gap."""
@@ -18,13 +19,13 @@ class SuspendedClock(RunClock):
     def __init__(self, folder: Path) -> None:
         """Start it, for the run in ``folder``."""
         super().__init__()
-        self._folder, self._resumed = folder, slurm.find_resumed(folder)
+        self._folder, self._resumed = folder, find_resumed(folder)
 
     def take_suspension(self, gap_s: float) -> bool:
         """Ask SLURM about a long gap."""
         before = self._resumed
         if gap_s > _GAP_S:
-            self._resumed = slurm.find_resumed(self._folder) or before
+            self._resumed = find_resumed(self._folder) or before
         if self._resumed == before:
             return False
         until = time.time()

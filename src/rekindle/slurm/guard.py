@@ -17,9 +17,9 @@ from pathlib import Path
 from rekindle.driver.container import RunContainer
 from rekindle.driver.processes import end_until_none, find_started_with
 from rekindle.records.layout import spec_in
-from rekindle.trainer.slurm import name_steps
 
 from .allocation import end_steps
+from .steps import name_steps
 
 _RUN, _JOB = "REKINDLE_RUN", "SLURM_JOB_ID"
 """Variables that mark what the driver starts; the next start of the run has another SLURM job."""

@@ -25,12 +25,12 @@ from rekindle.driver.processes import end_all, find_descendants, find_members
 from rekindle.driver.sampler import Sampler
 from rekindle.driver.snapshot import Process, Snapshot, list_living
 from rekindle.host import files, folders
-from rekindle.host.slurm import name_node
+from rekindle.host.variables import name_machine
 from rekindle.records import RecordError, RunSpec, allow_decoding, decode_json
 from rekindle.records.events import GpuSample
-from rekindle.trainer.slurm import make_step, name_steps
 
 from .allocation import end_steps
+from .steps import make_step, name_steps
 
 _PERIOD_S = 1.0
 _LOG = "samplers.log"
@@ -51,7 +51,7 @@ def watch_node(run_dir: Path, spec: RunSpec, stopped: threading.Event) -> None:
 
     Each sample also goes to the driver, as a line on standard output.
     """
-    here = name_node(os.environ)
+    here = name_machine(os.environ)
     sampler = Sampler(run_dir / folders.name_samples(here), spec.gpus_on(here), spec.nonce or None)
     try:
         while not stopped.is_set():

@@ -7,19 +7,20 @@ from contextlib import contextmanager, suppress
 from typing import BinaryIO, cast
 
 from rekindle.driver.places import Nodes, Place, PlaceError
-from rekindle.host import batch, slurm
-from rekindle.records import RunSpec, Slurm, dump_builtins
-from rekindle.trainer.slurm import NODES
+from rekindle.host import queues
+from rekindle.records import Allocation, RunSpec, dump_builtins
+from rekindle.trainer.sites import LAUNCHER
 
 from .allocation import ASKING_S, take_allocation
 from .clock import SuspendedClock
 from .guard import guard_run
 from .nodes import AllocatedNodes
+from .queue import measure_wait, record_end
 
 _LEAST_S = 60
 
 
-class Allocation(Place):
+class SlurmPlace(Place):
     """What SLURM gives a run."""
 
     alone = False
@@ -27,28 +28,28 @@ class Allocation(Place):
     @classmethod
     def is_for(cls, spec: RunSpec) -> bool:
         """Whether SLURM is to give the run its nodes."""
-        return spec.slurm is not None
+        return spec.allocation is not None and spec.allocation.room == "slurm"
 
     @property
-    def asked(self) -> Slurm:
+    def asked(self) -> Allocation:
         """What SLURM is asked for."""
-        return cast("Slurm", self.spec.slurm)  # else there is no allocation
+        return cast("Allocation", self.spec.allocation)  # else there is no allocation
 
     def start(self, command: list[str], lock: BinaryIO, environ: Mapping[str, str]) -> None:
         """Queue the driver; it becomes the batch script on the first node."""
-        asked = [f"--nodes={self.asked.nodes}", *batch.make_options(dump_builtins(self.asked))]
+        asked = dump_builtins(self.asked)
         try:
-            batch.submit_job(self.run_dir, [sys.executable, "-m", *command], asked, environ)
-        except batch.SlurmError as error:
+            queues.submit_job(self.run_dir, [sys.executable, "-m", *command], asked, environ)
+        except queues.QueueError as error:
             raise PlaceError(str(error)) from None
 
     def is_held(self) -> bool:
         """Whether the run's job is in the queue or on its nodes; also if SLURM does not answer."""
-        return slurm.is_queued(self.run_dir) or super().is_held()
+        return queues.is_queued(self.run_dir) or super().is_held()
 
     def cancel(self) -> None:
         """Take the run's job out of the queue, or off its nodes."""
-        slurm.cancel_job(self.run_dir)
+        queues.cancel_queued(self.run_dir)
         super().cancel()
 
     @contextmanager
@@ -59,7 +60,7 @@ class Allocation(Place):
 
     def measure_wait(self) -> float | None:
         """Return how long the job was in the queue."""
-        return slurm.measure_wait(self.run_dir)
+        return measure_wait(self.run_dir)
 
     def allocate(self) -> None:
         """Have the spec name the nodes and GPUs of the allocation that this process is in."""
@@ -69,11 +70,12 @@ class Allocation(Place):
     @property
     def patience_s(self) -> float:
         """What is left of the allocation when the job and its end have their time."""
-        return max(_LEAST_S, self.asked.time_s - self.spec.job.limit_s - batch.NOTICE_S - ASKING_S)
+        return max(_LEAST_S, self.asked.time_s - self.spec.job.limit_s - queues.NOTICE_S - ASKING_S)
 
     def variables(self) -> dict[str, str]:
-        """Return how many nodes a site's ranks are spread over, as its trainers ask for that."""
-        return {**super().variables(), NODES: str(len(self.spec.nodes) or 1)}
+        """Return what starts a site's ranks on several nodes."""
+        more = {LAUNCHER: "rekindle.slurm.launch"} if self.spec.nodes else {}
+        return {**super().variables(), **more}
 
     def clock(self) -> SuspendedClock:
         """Return a clock that stands while SLURM has the run suspended."""
@@ -86,8 +88,8 @@ class Allocation(Place):
     def describe_end(self) -> str | None:
         """Return SLURM's reason, and keep its description of the job in the run's folder."""
         with suppress(OSError):
-            return slurm.record_end(self.run_dir)
+            return record_end(self.run_dir)
         return None
 
 
-KIND = Allocation
+KIND = SlurmPlace

@@ -14,12 +14,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rekindle.host.slurm import name_node
+from rekindle.host.variables import name_machine
 
 from .arrays import Fingerprint, sketch_model
-from .participant import SERVER
 from .ranks import GLOBAL_RANK, LOCAL_RANK
 from .sites import SITE
+from .variables import SERVER
 
 _LONGEST = 2_000
 """Characters of an exception's text; its reader takes no line with twice as many."""
@@ -51,7 +51,7 @@ class Evidence:
 
     def device(self, device: str, *, uuid: str | None, name: str | None, backend: str) -> None:
         """Record what this rank runs on: its device (``cuda:0``, ``cpu``), and the collective backend."""
-        where = {"site": SITE, "rank": self._rank, "local_rank": LOCAL_RANK, "node": name_node(os.environ)}
+        where = {"site": SITE, "rank": self._rank, "local_rank": LOCAL_RANK, "node": name_machine(os.environ)}
         fields = {"device": device, "uuid": uuid, "name": name, "backend": backend}
         self.write("device", **where, pid=os.getpid(), **fields)
 

@@ -19,7 +19,7 @@ from rekindle.host.engines import KINDS
 
 from . import links
 from .data import DATA, make_stand_in
-from .participant import WORKSPACE
+from .variables import WORKSPACE
 
 
 def main() -> int:

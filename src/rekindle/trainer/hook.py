@@ -25,7 +25,7 @@ from . import links
 from .data import STAND_INS
 from .gloo import wait_at_exit
 from .imports import watch_exit, watch_imports
-from .participant import PARTICIPANT, SERVER, WORKSPACE
+from .variables import MEMBER, SERVER, WORKSPACE
 from .waits import hasten_downloads, hasten_pipes
 
 Patch = Callable[[ModuleType], None]
@@ -157,5 +157,5 @@ PATCHES: dict[str, Patch] = {
 def install_hook() -> None:
     """Patch modules as they are imported; in a federation a job is submitted instead of simulated."""
     watch_exit()
-    federated = {"nvflare.job_config.api": _federated} if PARTICIPANT in os.environ else {}
+    federated = {"nvflare.job_config.api": _federated} if MEMBER in os.environ else {}
     sys.meta_path.insert(0, Finder({**PATCHES, **STAND_INS, **federated}))

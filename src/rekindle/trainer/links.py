@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rekindle.host import folders
 
-from .participant import WORKSPACE
+from .variables import WORKSPACE
 
 
 def link_chosen(chosen: Path, made: Path) -> None:

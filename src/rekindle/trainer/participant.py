@@ -18,11 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-PARTICIPANT = "REKINDLE_PARTICIPANT"
-"""Variable with the participant of a federation that a host is, as JSON: the spec's."""
-WORKSPACE = "REKINDLE_WORKSPACE"
-SERVER = "REKINDLE_SERVER"
-"""Variable with the name that the server of a further simulation records by."""
+from .variables import MEMBER, WORKSPACE
+
 _PROGRAMS = {
     "server": ("server.server_train", "fed_server.json"),
     "site": ("client.client_train", "fed_client.json"),
@@ -44,7 +41,7 @@ _LOCAL = {"scheme": "tcp", "resources": {"host": "127.0.0.1", "listen_host": "12
 
 def read_participant() -> dict[str, Any]:
     """Return the participant of a federation that this host is."""
-    found: dict[str, Any] = json.loads(os.environ[PARTICIPANT])
+    found: dict[str, Any] = json.loads(os.environ[MEMBER])
     return found
 
 

@@ -17,8 +17,8 @@ from rekindle.host.folders import NOT_THE_SERVERS
 
 from .arrays import sketch_model
 from .evidence import Evidence
-from .participant import WORKSPACE
 from .trackers import record_all
+from .variables import WORKSPACE
 
 
 def _numpy(path: Path) -> Any:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rekindle.host import folders
 
-from .participant import WORKSPACE
+from .variables import WORKSPACE
 
 _SIMULATOR = "nvflare.private.fed.app.simulator.simulator"
 _NAME = "simulated"

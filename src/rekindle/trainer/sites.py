@@ -10,10 +10,11 @@ from pathlib import Path
 
 from rekindle.host import folders
 
-from .participant import PARTICIPANT
-from .slurm import count_nodes
+from .variables import MEMBER
 
 SITE = os.environ.get("REKINDLE_SITE", "")
+LAUNCHER = "REKINDLE_LAUNCHER"
+"""Variable with the module that starts ranks where a run has several machines."""
 
 
 def make_parser(description: str | None = None) -> argparse.ArgumentParser:
@@ -67,12 +68,13 @@ class Sites:
     def shutdown_timeout(self) -> float:
         """Seconds that trainers have to end by themselves; NVFlare's recipes take it.
 
-        NVFlare kills what has not ended 10 s after an abort; srun, which ends the ranks, has to know before.
+        NVFlare kills what has not ended 10 s after an abort; what starts ranks on several machines has to
+        know before.
         """
-        return 10.0 if count_nodes(os.environ) == 1 else 3.0
+        return 3.0 if LAUNCHER in os.environ else 10.0
 
     def torchrun(self, site: str) -> str:
-        """Command line that starts a site's ranks, on this machine or on the nodes of a SLURM allocation."""
+        """Command line that starts a site's ranks, on this machine or on all of the run's."""
         return self._command(site)
 
     def python(self, site: str) -> str:
@@ -86,6 +88,7 @@ class Sites:
         pairs = [f"{name}={value}" for name, value in settings.items()]
         numbers = [f"--site={self.names.index(site)}", f"--ranks={self.ranks(site)}"]
         # Each host of a federation has its own Python, and its own folder of the run.
-        python = "python" if PARTICIPANT in os.environ else sys.executable
-        launch = [python, "-m", "rekindle.trainer.launch", f"--here={Path.cwd()}", *numbers, *options]
+        python = "python" if MEMBER in os.environ else sys.executable
+        launcher = os.environ.get(LAUNCHER, "rekindle.trainer.launch")
+        launch = [python, "-m", launcher, f"--here={Path.cwd()}", *numbers, *options]
         return shlex.join(["env", *pairs, *launch])

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .evidence import Evidence
-from .participant import WORKSPACE
+from .variables import WORKSPACE
 
 Scalar = tuple[str, str, int, float]
 """Name of the tracker's run, tag, step and value."""

@@ -8,8 +8,8 @@ import os
 from typing import Any
 
 from .evidence import Evidence, name_server
-from .participant import PARTICIPANT
 from .tasks import TaskWitness
+from .variables import MEMBER
 from .waits import hasten_client, hasten_server
 
 _LONGEST = 1_000
@@ -19,7 +19,7 @@ _LONGEST = 1_000
 def add_to_server(configurator: Any) -> None:
     """Add the witness to a server's components, in a federation what guards it too."""
     _add(configurator, "rekindle_task_witness", TaskWitness())
-    if PARTICIPANT in os.environ:
+    if MEMBER in os.environ:
         from .bounds import Bounds  # noqa: PLC0415 - only federations need it
 
         _add(configurator, "rekindle_bounds", Bounds())

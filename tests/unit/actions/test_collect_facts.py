@@ -138,7 +138,7 @@ def test_an_answer_that_makes_no_sense_fails(collect, tmp_path, monkeypatch):
         def refuse(*_, error=error):
             raise error("1e999")
 
-        monkeypatch.setattr("rekindle.hostfacts.nodes.make_host_record", refuse)
+        monkeypatch.setattr("rekindle.hostfacts.record.make_host_record", refuse)
         assert collect()[0]["msg"] == printed
     assert not (tmp_path / "host.json").exists()
 

@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from rekindle.records import HostRecord, Slurm, read_record
+from rekindle.records import Allocation, HostRecord, read_record
 
 RECORDED = "0123456789abcdef"
 """The nonce of the recording."""
@@ -57,9 +57,9 @@ def test_the_node_is_the_host_and_the_login_node_has_a_record_of_its_own(collect
         read_record(tmp_path / "login.json", HostRecord),
     )
     assert (host.host, host.os.name.split()[0]) == ("login-1", "Node's")
-    assert host.slurm == Slurm(**{**ASKED, "extra": ("--exclusive",)})
-    assert (login.host, login.os.name.split()[0], login.slurm) == ("login-1", "Login's", None)
-    assert result["host"]["slurm"] == {**ASKED, "account": None}
+    assert host.allocation == Allocation(room="slurm", **{**ASKED, "extra": ("--exclusive",)})
+    assert (login.host, login.os.name.split()[0], login.allocation) == ("login-1", "Login's", None)
+    assert result["host"]["allocation"] == {"room": "slurm", **ASKED, "account": None}
     assert mktemp.endswith("/.rekindle-XXXXXXXX")
     asked = "srun --quiet --nodes=1 --ntasks=1 --job-name=rekindle-preflight --partition=gpu --time=00:03:00"
     asked += " --gpus-per-node=2 --exclusive --immediate=120 sh"
@@ -72,7 +72,7 @@ def test_a_host_that_is_no_login_node_any_more_has_no_record_of_one(collect, tmp
     _, commands = collect(slurm={})
     assert len(commands) == 1
     assert not (tmp_path / "login.json").exists()
-    assert read_record(tmp_path / "host.json", HostRecord).slurm is None
+    assert read_record(tmp_path / "host.json", HostRecord).allocation is None
 
 
 def failed(stderr="", stdout="", rc=1):

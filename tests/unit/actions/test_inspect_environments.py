@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from rekindle import locks
 from rekindle.host import folders
 from rekindle.records import (
+    Allocation,
     EnvRecord,
     HostRecord,
     PayloadRecord,
-    Slurm,
     StandingRecord,
     dump_builtins,
     read_record,
@@ -124,5 +124,8 @@ def test_what_was_not_asked_for_is_refused(built, home):
 def test_of_a_cluster_only_a_node_can_tell(built, home):
     look, environments = built
     host = read_record(home / "host.json", HostRecord)
-    write_record(home / "host.json", replace(host, slurm=Slurm(partition="gpu", time="01:00:00")))
+    write_record(
+        home / "host.json",
+        replace(host, allocation=Allocation(room="slurm", partition="gpu", time="01:00:00")),
+    )
     assert "specs" in look(json.dumps({"environments": environments}))

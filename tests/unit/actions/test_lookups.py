@@ -8,7 +8,7 @@ from ansible.errors import AnsibleLookupError
 from msgspec.structs import replace
 from plays import REPOSITORY
 
-from rekindle.records import HostRecord, Slurm, read_record, write_record
+from rekindle.records import Allocation, HostRecord, read_record, write_record
 
 
 def _lookup(name):
@@ -39,7 +39,10 @@ def test_a_host_is_spoken_to_as_preflight_found_it(home):
 def test_a_cluster_is_spoken_to_as_its_login_node_was_found(home):
     node = read_record(home / "host.json", HostRecord)
     write_record(home / "login.json", replace(node, pythons=(), root="/home/u/rekindle"))
-    write_record(home / "host.json", replace(node, slurm=Slurm(partition="gpu", time="01:00:00")))
+    write_record(
+        home / "host.json",
+        replace(node, allocation=Allocation(room="slurm", partition="gpu", time="01:00:00")),
+    )
     assert _found(home) == [{"python": "auto_silent", "root": "/home/u/rekindle"}]
     (home / "login.json").unlink()
     assert _found(home) == UNKNOWN

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from rekindle.host import folders
-from rekindle.records import Slurm, write_record
+from rekindle.records import Allocation, write_record
 from rekindle.records.layout import host_in, link_in
 
 GOOD = {
@@ -48,8 +48,10 @@ def test_a_probe_leaves_a_record(task, home):
 
 
 def test_a_site_on_slurm_tries_the_way_from_a_node(task, home):
-    asked = Slurm(partition="gpu", gpus_per_node=2, time="02:00:00", extra=("--exclusive",))
-    write_record(home / folders.HOST_RECORD, replace(host_in(home), slurm=asked))
+    asked = Allocation(
+        room="slurm", partition="gpu", gpus_per_node=2, time="02:00:00", extra=("--exclusive",)
+    )
+    write_record(home / folders.HOST_RECORD, replace(host_in(home), allocation=asked))
     (_, (probe,)), (_, (listen,)) = task("probe", json.dumps(GOOD)), task("listen", "{}")
     words = "--quiet --nodes=1 --ntasks=1 --job-name=rekindle-reach --partition=gpu --time=00:03:00"
     more = "--gpus-per-node=2 --exclusive --immediate=120 /e/python -m rekindle.reach probe "

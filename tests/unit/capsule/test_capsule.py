@@ -9,7 +9,7 @@ import pytest
 
 from rekindle import capsule, locks
 from rekindle.capsule.specs import make_specs
-from rekindle.records import EnvRecord, HostRecord, RecordError, Slurm, read_record
+from rekindle.records import Allocation, EnvRecord, HostRecord, RecordError, read_record
 from rekindle.results import state
 from rekindle.solver import solve_plan
 
@@ -145,8 +145,8 @@ def test_a_capsule_is_of_locks_that_were_sent_alone(tmp_path, kept):
 
 
 def test_on_a_cluster_an_environment_is_the_same_on_whichever_node(host, kept):
-    slurm = Slurm(partition="gpu", nodes=2, gpus_per_node=2, time="01:00:00")
-    login = msgspec.structs.replace(host, slurm=slurm)
+    slurm = Allocation(room="slurm", partition="gpu", nodes=2, gpus_per_node=2, time="01:00:00")
+    login = msgspec.structs.replace(host, allocation=slurm)
     driver, torch = make_specs(_plan(host, kept), login, kept)
     assert torch["gpus"] == ["0", "1"]
     assert driver["gpus"] == []

@@ -120,8 +120,8 @@ def _answer(root):
     return until(ended)
 
 
-def _start(root, *specs, slurm=None):
-    command = [sys.executable, "-m", "rekindle.environments", "start", str(root), json.dumps(slurm)]
+def _start(root, *specs, allocation=None):
+    command = [sys.executable, "-m", "rekindle.environments", "start", str(root), json.dumps(allocation)]
     return subprocess.run(command, input=json.dumps(specs), capture_output=True, text=True, check=False)
 
 
@@ -177,28 +177,28 @@ def test_a_second_start_follows_the_same_build_and_refuses_another(root, spec):
 
 def test_a_build_is_queued_where_slurm_gives_a_node_and_is_followed_there(root, spec, queue):
     logs = root / "logs" / "environments"
-    asked = {"partition": "cpu", "nodes": 2, "time": "01:00:00"}
-    assert _start(root, spec, slurm=asked).returncode == 0
+    asked = {"room": "slurm", "partition": "cpu", "nodes": 2, "time": "01:00:00"}
+    assert _start(root, spec, allocation=asked).returncode == 0
     script = (logs / "batch.sh").read_text().splitlines()
     assert script[-1] == f"exec {spec['python']} -m rekindle.environments build {root}"
     assert "#SBATCH --nodes=1" in script
     assert "#SBATCH --nodes=2" not in script
     queue.set("squeue", "PENDING|Resources|N/A\n")
-    assert _start(root, spec, slurm=asked).returncode == 0
-    assert "Another run builds other" in _start(root, {**spec, "name": "other"}, slurm=asked).stderr
+    assert _start(root, spec, allocation=asked).returncode == 0
+    assert "Another run builds other" in _start(root, {**spec, "name": "other"}, allocation=asked).stderr
     assert len(queue.asked("sbatch")) == 1
     queue.set("squeue")
     queue.set("sbatch", errors="invalid partition", status=1)
-    refused = _start(root, spec, slurm=asked)
+    refused = _start(root, spec, allocation=asked)
     assert refused.returncode == 1
     assert refused.stderr.startswith(f"SLURM does not take {logs}/batch.sh: invalid partition. Fix: ")
     assert refused.stderr.count("\n") == 1
 
 
 def test_a_build_here_is_not_taken_for_one_that_was_queued(root, spec, queue):
-    _start(root, spec, slurm={"partition": "cpu", "time": "01:00:00"})
+    _start(root, spec, allocation={"room": "slurm", "partition": "cpu", "time": "01:00:00"})
     assert _start(root, spec).returncode == 0
-    assert not (root / "logs" / "environments" / "slurm.json").exists()
+    assert not (root / "logs" / "environments" / "queue.json").exists()
     assert _answer(root).message == "built"
 
 

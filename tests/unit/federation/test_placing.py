@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from report_folders import HOST
 
 from rekindle.federation.placement import Members, take_common
-from rekindle.records import Participant, RunSpec, Site, Slurm, read_record, write_record
+from rekindle.records import Allocation, Participant, RunSpec, Site, read_record, write_record
 
 SITES = tuple(Site(name=f"site-{name}", ranks=1, gpus=(), node=name) for name in ("cpu", "gpu-1", "gpu-2"))
 
@@ -21,17 +21,17 @@ def sent(tmp_path, recordings):
     """Return what a federation of a CPU and two GPU hosts is sent, once one of them has another ``boot``."""
     spec = read_record(next(recordings.glob("runs/*/spec.json")), RunSpec)
 
-    def of(boot, slurm=None, scheme="tcp", limit_s=600):
+    def of(boot, allocation=None, scheme="tcp", limit_s=600):
         hosts = {"cpu": replace(HOST, gpus=(), driver=None), "gpu-1": HOST, "gpu-2": replace(HOST, boot=boot)}
         for name, host in hosts.items():
-            asked = slurm if name == "gpu-1" else None
-            write_record(tmp_path / name / "host.json", replace(host, host=name, slurm=asked))
+            asked = allocation if name == "gpu-1" else None
+            write_record(tmp_path / name / "host.json", replace(host, host=name, allocation=asked))
         members = Members(tmp_path, "server", [*hosts], {*hosts}, 0)
         versions = {"nvflare": "2.7.3", "python": "3.12.3"}
         mine = Participant(**KIT, scheme=scheme)
         job = replace(spec.job, limit_s=limit_s)
         versions |= members.hardware()
-        return replace(spec, sites=SITES, versions=versions, slurm=slurm, participant=mine, job=job)
+        return replace(spec, sites=SITES, versions=versions, allocation=allocation, participant=mine, job=job)
 
     return of
 
@@ -51,8 +51,8 @@ def test_what_was_proven_over_tcp_does_not_stand_for_grpc(sent):
 
 
 def test_a_site_in_an_allocation_has_the_run_of_those_that_are_in_none(sent):
-    asked = Slurm(partition="gpu", time="02:00:00")
+    asked = Allocation(room="slurm", partition="gpu", time="02:00:00")
     of_slurm, shared = take_common(sent("a", asked, limit_s=300), "payload")
-    elsewhere = replace(sent("a", asked), slurm=None)
+    elsewhere = replace(sent("a", asked), allocation=None)
     assert of_slurm == take_common(elsewhere, "payload")[0] != take_common(sent("a"), "payload")[0]
-    assert shared.versions["gpu-1 slurm"] == "--partition=gpu --time=02:00:00"
+    assert shared.versions["gpu-1 slurm"] == "partition=gpu nodes=1 time=02:00:00"

@@ -47,7 +47,7 @@ def test_a_run_or_a_build_that_goes_on_is_named(root):
 def test_a_run_or_a_build_that_slurm_has_is_named_and_cancelled(root, queue):
     folders = [root / "logs/environments", root / "runs/toy-0123456789ab"]
     for number, folder in enumerate(folders):
-        (folder / "slurm.json").write_text(json.dumps({"job": str(number)}))
+        (folder / "queue.json").write_text(json.dumps({"room": "slurm", "job": str(number)}))
     queue.set("squeue", "PENDING|Resources|N/A\n")
     assert leftovers.find_running(root) == ["environments", "toy-0123456789ab"]
     took = root.parent / "cancelled"

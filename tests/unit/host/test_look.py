@@ -95,7 +95,7 @@ def folder(tmp_path, queue):
     """Return the folder of a job that was queued."""
     folder = tmp_path / "toy"
     folder.mkdir()
-    (folder / "slurm.json").write_text('{"job": "77"}')
+    (folder / "queue.json").write_text('{"room": "slurm", "job": "77"}')
     return folder
 
 
@@ -159,8 +159,8 @@ def test_what_slurm_does_not_know_is_neither_held_nor_free(folder, queue):
 def test_nothing_of_it_is_imported_where_nothing_is_queued(folder):
     program = (
         "import sys; from rekindle.host.look import look_at; look_at(*sys.argv[1:]); "
-        "print('rekindle.host.slurm' in sys.modules, 'json' in sys.modules)"
+        "print('rekindle.host.queues' in sys.modules, 'json' in sys.modules)"
     )
     assert _run_module(folder, program) == "True True\n"
-    (folder / "slurm.json").unlink()
+    (folder / "queue.json").unlink()
     assert _run_module(folder, program) == "False False\n"

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from report_folders import HOST, PLAN
 
 from rekindle.jobs import find_stops, foresee_jobs, load_job
-from rekindle.records import Slurm
+from rekindle.records import Allocation
 
 JOBS = Path(__file__).parents[3] / "flare_jobs"
 JOB = replace(load_job(JOBS, "pt_ddp"), expected_s=60)
@@ -31,8 +31,8 @@ def test_each_job_has_what_those_before_it_leave(left_s, late):
 
 @pytest.mark.parametrize("left_s", [None, 10_000])
 def test_each_job_has_all_of_an_allocation_s_time(golden, left_s):
-    asked = (Slurm(partition="gpu", time=time) for time in ("00:04:00", "00:03:59"))
-    enough, less = (replace(HOST, slurm=slurm) for slurm in asked)
+    asked = (Allocation(room="slurm", partition="gpu", time=time) for time in ("00:04:00", "00:03:59"))
+    enough, less = (replace(HOST, allocation=slurm) for slurm in asked)
     assert [foreseen.late for foreseen in foresee_jobs([JOB] * 5, enough, PLAN, left_s)] == [None] * 5
     (foreseen,) = foresee_jobs([JOB], less, PLAN, left_s)
     golden(str(foreseen.late))

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from rekindle.jobs import digest_inputs, load_job, prepare_spec, set_arguments, set_sizes
 from rekindle.jobs.preparation import describe_hardware
 from rekindle.records import (
+    Allocation,
     EnvRecord,
     GivenGpu,
     GpuProcess,
     HostRecord,
     PlanRecord,
     RecordError,
-    Slurm,
     read_record,
 )
 
@@ -93,7 +93,7 @@ def test_a_spec_has_the_gpus_that_its_sites_are_given_as_preflight_saw_them(h200
     assert {gpu.uuid for gpu in spec.gpus} == {uuid for site in spec.sites for uuid in site.gpus}
     seen = {"name": first.name, "memory_mib": first.memory_total_mib, "processes": (stranger,)}
     assert spec.gpus[0] == GivenGpu(uuid=first.uuid, index=0, **seen)
-    assert (spec.schema, spec.nonce, spec.slurm) == ("rekindle/spec/3", "", None)
+    assert (spec.schema, spec.nonce, spec.allocation) == ("rekindle/spec/3", "", None)
 
 
 @pytest.mark.parametrize(
@@ -125,13 +125,13 @@ def test_the_next_node_that_slurm_gives_has_another_boot_and_maybe_vbios(h200):
         "boot": "one",
     }
     assert describe_hardware(host, {second.uuid}) == {**driver, "vbios": "96.1", "boot": "one"}
-    on_nodes = replace(host, slurm=Slurm(partition="gpu", time="01:00:00"))
+    on_nodes = replace(host, allocation=Allocation(room="slurm", partition="gpu", time="01:00:00"))
     assert describe_hardware(on_nodes, {first.uuid}) == driver
 
 
 def test_a_spec_has_what_slurm_is_asked_for_and_not_what_it_gives(h200):
     host, plan, env = h200
-    slurm = Slurm(partition="gpu", nodes=2, gpus_per_node=2, time="01:00:00")
-    spec = prepare_spec(load_job(JOBS, "pt_ddp"), replace(host, slurm=slurm), plan, env, "/tmp")
-    assert (spec.slurm, spec.nodes) == (slurm, ())
+    slurm = Allocation(room="slurm", partition="gpu", nodes=2, gpus_per_node=2, time="01:00:00")
+    spec = prepare_spec(load_job(JOBS, "pt_ddp"), replace(host, allocation=slurm), plan, env, "/tmp")
+    assert (spec.allocation, spec.nodes) == (slurm, ())
     assert [site.ranks for site in spec.sites] == [2 * len(site.gpus) for site in spec.sites]

@@ -10,7 +10,7 @@ import pytest
 from rekindle import jobs
 from rekindle.jobs import load_job
 from rekindle.jobs.lease import find_allowance, find_deadline, find_oldest
-from rekindle.records import Bound, GivenGpu, Participant, RecordError, RunSpec, Slurm, Way, read_record
+from rekindle.records import Allocation, Bound, GivenGpu, Participant, RecordError, RunSpec, Way, read_record
 
 REPOSITORY = Path(__file__).parents[3]
 START = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
@@ -93,7 +93,8 @@ def test_a_lease_that_ends_before_an_allocation_is_reported_as_the_lease(clean_r
 
 def _asks(run, time):
     return msgspec.structs.replace(
-        read_record(run / "spec.json", RunSpec), slurm=Slurm(partition="gpu", time=time)
+        read_record(run / "spec.json", RunSpec),
+        allocation=Allocation(room="slurm", partition="gpu", time=time),
     )
 
 

@@ -9,7 +9,7 @@ from solver_hosts import host as found_host
 from rekindle.host import paths
 from rekindle.jobs import load_job
 from rekindle.jobs.placement import PlacementError, assign_gpus
-from rekindle.records import Example, Slurm
+from rekindle.records import Allocation, Example
 
 JOB = load_job(paths.JOBS, "pt_ddp")
 
@@ -95,8 +95,8 @@ def test_an_example_that_cannot_do_without_gpus_is_unplaceable_on_fewer():
 
 
 def test_over_several_nodes_a_site_has_its_ranks_on_each_and_the_gpus_of_the_one_that_was_seen():
-    slurm = Slurm(partition="gpu", nodes=3, time="01:00:00")
-    seen = {count: replace(_host(count), slurm=slurm) for count in (0, 4)}
+    slurm = Allocation(room="slurm", partition="gpu", nodes=3, time="01:00:00")
+    seen = {count: replace(_host(count), allocation=slurm) for count in (0, 4)}
     ranks = {count: [site.ranks for site in assign_gpus(_job(), host)] for count, host in seen.items()}
     assert ranks == {0: [6, 6], 4: [6, 6]}
     replicas = replace(_job(), environment="tensorflow")

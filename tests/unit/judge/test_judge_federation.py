@@ -197,8 +197,8 @@ def test_rounds_of_a_recipe_count_after_a_loss(lost):
     ("host", "verdict", "cause"),
     [
         ("gpu-9", "PASS", "None"),
-        ("gpu-1", "UNPROVEN", "An event was written while .* SLURM had suspended gpu-1 for 2000 s."),
-        (None, "UNPROVEN", "An event was written while .* SLURM had suspended the run for 2000 s."),
+        ("gpu-1", "UNPROVEN", "An event was written while .* gpu-1 was suspended for 2000 s."),
+        (None, "UNPROVEN", "An event was written while .* The run was suspended for 2000 s."),
     ],
 )
 def test_a_site_that_slurm_suspends_stands_alone(run, host, verdict, cause):

@@ -11,7 +11,16 @@ from recorded_edits import result_of
 
 from rekindle.host.archive import FILE_LIMIT
 from rekindle.judge import judge_run
-from rekindle.records import Clock, RunEnd, RunSpec, Slurm, format_time, parse_time, read_record, write_record
+from rekindle.records import (
+    Allocation,
+    Clock,
+    RunEnd,
+    RunSpec,
+    format_time,
+    parse_time,
+    read_record,
+    write_record,
+)
 
 CODE = {"client.py": b"train()\n", "job.py": b"run()\n", "nets/model.py": b"net\n"}
 COPY = "job/workspace/pt_ddp/site-1/simulate_job/app_site-1/custom"
@@ -70,8 +79,10 @@ def test_a_slow_network_and_a_controller_that_was_away_are_no_fault(clean_run):
 
 
 def test_a_node_of_slurm_may_have_another_clock_as_far_as_munge_lets_it(clean_run):
-    slurm = Slurm(partition="gpu", nodes=1, time="01:00:00")
-    write_record(clean_run / "spec.json", replace(read_record(clean_run / "spec.json", RunSpec), slurm=slurm))
+    slurm = Allocation(room="slurm", partition="gpu", nodes=1, time="01:00:00")
+    write_record(
+        clean_run / "spec.json", replace(read_record(clean_run / "spec.json", RunSpec), allocation=slurm)
+    )
     _placed(clean_run, before_s=-200)
     assert _broken(clean_run, "made_under_its_nonce").holds is True
     _placed(clean_run, before_s=-400)

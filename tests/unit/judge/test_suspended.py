@@ -61,6 +61,6 @@ def test_nothing_is_written_in_a_suspension(clean_run):
         ended["suspensions"] = [{"since": when - 10, "until": when + 10}]
     verdict = judge_run(clean_run)
     assert verdict.verdict == "UNPROVEN"
-    assert verdict.cause.endswith(" SLURM had suspended the run for 20 s.")
+    assert verdict.cause.endswith(" The run was suspended for 20 s.")
     rule = result_of(verdict, "all_within_the_run")
-    assert (rule.holds, rule.message) == (None, "An event was written while SLURM had the run suspended.")
+    assert (rule.holds, rule.message) == (None, "An event was written while the run was suspended.")

@@ -9,7 +9,7 @@ from report_folders import HOST, LEFT, NOW, PLAN, add_host, fill
 
 from rekindle.host.paths import JOBS
 from rekindle.jobs import load_planned
-from rekindle.records import Container, LeaseRecord, Slurm, StandingRecord, format_time, write_record
+from rekindle.records import Allocation, Container, LeaseRecord, StandingRecord, format_time, write_record
 from rekindle.report.check import format_check
 from rekindle.results.check import check_plan
 
@@ -59,7 +59,7 @@ def test_a_job_for_which_the_lease_is_too_short_is_named(tmp_path):
 
 
 def test_a_job_for_which_slurm_is_asked_for_too_little_is_named(tmp_path):
-    asked = replace(HOST, slurm=Slurm(partition="gpu", time="00:01:30"))
+    asked = replace(HOST, allocation=Allocation(room="slurm", partition="gpu", time="00:01:30"))
     write_record(checked(tmp_path) / "gpu-1" / "host.json", asked)
     (host,) = check_plan(tmp_path).hosts
     assert (host.lease_suffices, host.jobs[0].in_time) == (None, False)

@@ -12,6 +12,7 @@ from recorded_edits import edit, json_in, packed, under
 
 from rekindle.judge import judge_run
 from rekindle.records import (
+    Allocation,
     Clock,
     GivenGpu,
     GpuProcess,
@@ -21,7 +22,6 @@ from rekindle.records import (
     RunEnd,
     Rung,
     RunSpec,
-    Slurm,
     VerdictRecord,
     dump_builtins,
     read_record,
@@ -225,7 +225,11 @@ def test_a_lease_that_ends_earlier_makes_it_no_other_run(clean_run, sent, result
 def _allocated(run, sent, nodes, **given):
     """Have the run be one that asks SLURM for 2 nodes and was collected with these; returns the spec sent."""
     ranks = [replace(site, ranks=2 * site.ranks) for site in sent.sites]
-    sent = replace(sent, slurm=Slurm(partition="gpu", nodes=2, time="01:00:00"), sites=tuple(ranks))
+    sent = replace(
+        sent,
+        allocation=Allocation(room="slurm", partition="gpu", nodes=2, time="01:00:00"),
+        sites=tuple(ranks),
+    )
     under(run, replace(sent, nodes=nodes, **given))
     return sent
 

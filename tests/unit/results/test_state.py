@@ -7,11 +7,11 @@ import time
 import pytest
 from msgspec.structs import replace
 
-from rekindle.records import Clock, RecordError, RunSpec, Slurm, read_record
+from rekindle.records import Allocation, Clock, RecordError, RunSpec, read_record
 from rekindle.results import state
 from rekindle.results.state import agree_nonce
 
-QUEUED = Slurm(partition="cpu", time="01:00:00")
+QUEUED = Allocation(room="slurm", partition="cpu", time="01:00:00")
 RUN = "/home/lease/rekindle/runs/pt_ddp-0123456789ab"
 
 
@@ -50,7 +50,7 @@ def test_the_nonce_is_kept_until_the_run_is_judged_as_no_pass_or_is_to_run_again
 )
 def test_a_run_that_was_never_collected_is_old_when_it_must_have_ended(sent, asked, slurm, stays):
     clock = asked and Clock(offset_s=0, error_s=0, asked=asked)
-    spec = replace(sent, nonce="", host=f"{sent.host}-x", clock=clock, slurm=slurm)
+    spec = replace(sent, nonce="", host=f"{sent.host}-x", clock=clock, allocation=slurm)
     first = state.agree_nonce(RUN, spec, again=False)
     assert first.job.limit_s >= 600
     assert (state.agree_nonce(RUN, spec, again=False, oldest="2026-11-21T10:00:00Z") == first) is stays

@@ -11,7 +11,7 @@ import pytest
 
 from rekindle.driver.places import PlaceError, find_place
 from rekindle.federation import place as module
-from rekindle.records import GivenGpu, Participant, RunSpec, Site, Slurm, read_record
+from rekindle.records import Allocation, GivenGpu, Participant, RunSpec, Site, read_record
 
 
 @pytest.fixture
@@ -29,8 +29,8 @@ def spec(recordings):
     recorded = read_record(recordings / "runs/pt_ddp-h100-x2/spec.json", RunSpec)
     sites = (Site(name="site-1", ranks=2, gpus=("seen-b",)), Site(name="site-2", ranks=2, gpus=("seen-a",)))
     gpus = tuple(GivenGpu(uuid=uuid, index=0, name="H200", memory_mib=1) for uuid in ("seen-a", "seen-b"))
-    slurm = Slurm(partition="gpu", nodes=2, gpus_per_node=2, time="01:00:00")
-    return msgspec.structs.replace(recorded, sites=sites, gpus=gpus, slurm=slurm)
+    slurm = Allocation(room="slurm", partition="gpu", nodes=2, gpus_per_node=2, time="01:00:00")
+    return msgspec.structs.replace(recorded, sites=sites, gpus=gpus, allocation=slurm)
 
 
 def gives(queue, **uuids):
@@ -53,7 +53,7 @@ def on_cpu(spec):
 
 
 def test_a_run_that_asks_slurm_for_nothing_is_as_it_was_sent(tmp_path, spec, queue):
-    alone = msgspec.structs.replace(spec, slurm=None)
+    alone = msgspec.structs.replace(spec, allocation=None)
     assert allocated(tmp_path, alone) is alone
     assert queue.asked("scontrol") == list(tmp_path.glob("*.json")) == []
 
@@ -98,7 +98,7 @@ def test_an_scontrol_that_does_not_answer_is_one_sentence(tmp_path, spec, alloca
     with pytest.raises(PlaceError, match=r"^scontrol does not report what the run was given: "):
         allocated(tmp_path, spec)
     allocation.put("scontrol", "#!/bin/sh\nexec sleep 600\n")
-    monkeypatch.setattr("rekindle.trainer.slurm._LIMIT_S", 0.2)
+    monkeypatch.setattr("rekindle.slurm.steps._LIMIT_S", 0.2)
     with pytest.raises(PlaceError, match=r"^scontrol does not report .* timed out"):
         allocated(tmp_path, spec)
 
@@ -113,8 +113,8 @@ def site(spec):
         Site(name="gpu", ranks=2, gpus=("seen-b", "seen-a"), node="gpu"),
         Site(name="b", ranks=1, gpus=("of-b",), node="b"),
     )
-    slurm = msgspec.structs.replace(spec.slurm, nodes=1)
-    return msgspec.structs.replace(spec, host="gpu", sites=sites, slurm=slurm, participant=mine)
+    slurm = msgspec.structs.replace(spec.allocation, nodes=1)
+    return msgspec.structs.replace(spec, host="gpu", sites=sites, allocation=slurm, participant=mine)
 
 
 def test_a_federation_s_site_has_its_node_s_gpus_and_others_keep_theirs(tmp_path, site, allocation):
@@ -139,7 +139,7 @@ def test_a_site_keeps_its_node_until_the_server_listens(tmp_path, site, monkeypa
         spec = msgspec.structs.replace(site, participant=mine)
         prepare(tmp_path, spec, lambda seconds, text: said.append(text))
     assert len(said) == 1
-    prepare(tmp_path, msgspec.structs.replace(site, slurm=None))
+    prepare(tmp_path, msgspec.structs.replace(site, allocation=None))
     prepare(tmp_path, msgspec.structs.replace(site, participant=None))
 
 

@@ -22,7 +22,7 @@ from rekindle.driver.processes import find_members
 from rekindle.driver.snapshot import Process, Snapshot
 from rekindle.driver.watchdog import STOPPED_S, Watchdog
 from rekindle.judge import judge_run
-from rekindle.records import RunEnd, RunSpec, Site, Slurm, read_record, write_record
+from rekindle.records import Allocation, RunEnd, RunSpec, Site, read_record, write_record
 
 NODES = ("n9", "n10")
 SOURCE = str(Path(__file__).parents[3] / "src")
@@ -64,8 +64,8 @@ def ended(tmp_path, allocation):
     """Return what has SLURM run a job.py on both nodes, and returns the run's folder and how it ended."""
 
     def ended(script):
-        asked = Slurm(partition="gpu", nodes=2, time="01:00:00")
-        run, start = toy(tmp_path, script, name="runs/run", slurm=asked)
+        asked = Allocation(room="slurm", partition="gpu", nodes=2, time="01:00:00")
+        run, start = toy(tmp_path, script, name="runs/run", allocation=asked)
         assert start() is True
         until(lambda: (run / "ended.json").exists() and '"ended"' in (run / "progress.json").read_text(), 120)
         return run, read_record(run / "ended.json", RunEnd)
@@ -175,12 +175,12 @@ def test_a_run_of_one_machine_stays_on_one_node_of_an_allocation(tmp_path, alloc
     spec = _spec(tmp_path)
     one = msgspec.structs.replace(spec, nodes=())
     variables = [find_place(tmp_path, of).variables() for of in (spec, one)]
-    assert variables == [{"REKINDLE_NODES": "2"}, {"REKINDLE_NODES": "1"}]
+    assert variables == [{"REKINDLE_LAUNCHER": "rekindle.slurm.launch"}, {}]
     assert make_job_environment(tmp_path, spec)["SLURMD_NODENAME"] == "n9"
 
 
 def _spec(tmp_path, gpus=()):
     recorded = read_record(Path(__file__).parents[2] / "recordings/runs/pt_ddp-cpu-2/spec.json", RunSpec)
     sites = (Site(name="site-1", ranks=4, gpus=gpus),)
-    asked = Slurm(partition="gpu", nodes=2, time="01:00:00")
-    return msgspec.structs.replace(recorded, nodes=NODES, slurm=asked, sites=sites, tmpdir=str(tmp_path))
+    asked = Allocation(room="slurm", partition="gpu", nodes=2, time="01:00:00")
+    return msgspec.structs.replace(recorded, nodes=NODES, allocation=asked, sites=sites, tmpdir=str(tmp_path))

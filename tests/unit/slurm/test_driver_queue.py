@@ -12,22 +12,22 @@ from slurm_stand_in import stand_in
 from toys import toy
 
 from rekindle.judge import judge_run
-from rekindle.records import RunEnd, RunSpec, Slurm, read_record
+from rekindle.records import Allocation, RunEnd, RunSpec, read_record
 
-SLURM = Slurm(partition="gpu", nodes=2, time="01:00:00", extra=("--exclusive",))
+SLURM = Allocation(room="slurm", partition="gpu", nodes=2, time="01:00:00", extra=("--exclusive",))
 
 
 @pytest.fixture
 def queued(tmp_path, queue):
     """Return the folder of a run that was queued, and what calls start again."""
-    run, start = toy(tmp_path, JOB, name="rekindle/runs/toy-0123456789ab", slurm=SLURM)
+    run, start = toy(tmp_path, JOB, name="rekindle/runs/toy-0123456789ab", allocation=SLURM)
     assert start() is True
     return run, start
 
 
 JOB = """
 import os, pathlib
-pathlib.Path("seen").write_text(os.environ.get("REKINDLE_NODES", "none"))
+pathlib.Path("seen").write_text(os.environ.get("REKINDLE_LAUNCHER", "none"))
 """
 
 
@@ -37,7 +37,7 @@ def test_it_is_queued_and_nothing_of_it_runs_here(queued):
     assert script[-1] == f"exec {sys.executable} -m rekindle.driver supervise {run}"
     asked = [f"#SBATCH --{option}" for option in ("nodes=2", "time=01:00:00", "exclusive")]
     assert [line for line in script if "nodes=" in line or "exclusive" in line or "time=" in line] == asked
-    assert read_record(run / "spec.json", RunSpec).slurm == SLURM
+    assert read_record(run / "spec.json", RunSpec).allocation == SLURM
     assert not (run / "driver.log").exists()
     assert (run / "job" / "job.py").exists()
 
@@ -50,7 +50,7 @@ def test_a_run_in_the_queue_is_followed_and_not_queued_again(queued, queue):
     queue.set("squeue")
     assert start() is True
     assert len(queue.asked("sbatch")) == 2
-    assert json.loads((run / "slurm.json").read_text()) == {"job": "77"}
+    assert json.loads((run / "queue.json").read_text()) == {"room": "slurm", "job": "77"}
 
 
 def test_a_run_in_the_queue_keeps_another_one_away(queued, queue, tmp_path):
@@ -81,7 +81,7 @@ def test_the_job_knows_of_all_nodes_that_were_given(queued, tmp_path):
     spec, ended = supervised(run, stand_in(tmp_path / "slurm", "n9", ("n10", "n9")))
     assert spec.nodes == ("n9", "n10")
     assert (ended.reason, ended.waited_s) == ("finished", None)
-    assert (run / "job" / "seen").read_text() == "2"
+    assert (run / "job" / "seen").read_text() == "rekindle.slurm.launch"
 
 
 def test_a_verdict_has_how_long_the_run_was_in_the_queue(queued, tmp_path):

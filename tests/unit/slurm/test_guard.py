@@ -15,7 +15,7 @@ from slurm_stand_in import stand_in
 from toys import assert_gone, toy, wait_for
 from waits import until
 
-from rekindle.records import RunSpec, Slurm, read_record, write_record
+from rekindle.records import Allocation, RunSpec, read_record, write_record
 
 RECORDED = Path(__file__).parents[2] / "recordings/runs/pt_ddp-cpu-2/spec.json"
 SOURCE = str(Path(__file__).parents[3] / "src")
@@ -57,10 +57,10 @@ def run(tmp_path):
     """Return the folder of a run that is to be in an allocation."""
     run = tmp_path / "runs/toy-0123456789ab"
     run.mkdir(parents=True)
-    asked = Slurm(partition="gpu", nodes=2, time="01:00:00")
+    asked = Allocation(room="slurm", partition="gpu", nodes=2, time="01:00:00")
     write_record(
         run / "spec.json",
-        msgspec.structs.replace(read_record(RECORDED, RunSpec), nonce="of this", slurm=asked),
+        msgspec.structs.replace(read_record(RECORDED, RunSpec), nonce="of this", allocation=asked),
     )
     return run
 
@@ -168,7 +168,7 @@ def test_the_runs_steps_are_ended_too(run, start, environ):
 
 def test_a_run_on_a_host_of_its_own_has_no_guard(run, start):
     write_record(
-        run / "spec.json", msgspec.structs.replace(read_record(run / "spec.json", RunSpec), slurm=None)
+        run / "spec.json", msgspec.structs.replace(read_record(run / "spec.json", RunSpec), allocation=None)
     )
     _driver(run, start, ends="never")
     assert _guards(run) == []
@@ -183,8 +183,8 @@ time.sleep(600)
 
 
 def test_a_driver_has_its_guard_where_slurm_runs_it(tmp_path, queue, start):
-    slurm = Slurm(partition="gpu", nodes=1, time="01:00:00")
-    run, submit = toy(tmp_path, JOB, name="rekindle/runs/toy-0123456789ab", slurm=slurm)
+    slurm = Allocation(room="slurm", partition="gpu", nodes=1, time="01:00:00")
+    run, submit = toy(tmp_path, JOB, name="rekindle/runs/toy-0123456789ab", allocation=slurm)
     assert submit() is True
     driver = start(
         "from rekindle.driver.__main__ import main; main()", "supervise", run, SLURM_JOB_NODELIST="n9"

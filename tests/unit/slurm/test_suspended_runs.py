@@ -12,7 +12,7 @@ from slurm_stand_in import stand_in
 from toys import toy
 from waits import until
 
-from rekindle.records import RunEnd, Slurm, read_record
+from rekindle.records import Allocation, RunEnd, read_record
 from rekindle.slurm import clock
 
 
@@ -22,7 +22,7 @@ def moment(monkeypatch):
     known = {"at": 0.0, "resumed": ""}
     monkeypatch.setattr(clock.time, "monotonic", lambda: known["at"])
     monkeypatch.setattr(clock.time, "time", lambda: 1000 + known["at"])
-    monkeypatch.setattr(clock.slurm, "find_resumed", lambda folder: known["resumed"])
+    monkeypatch.setattr(clock, "find_resumed", lambda folder: known["resumed"])
     return known
 
 
@@ -63,8 +63,8 @@ case "$*" in *" job "*) cat {state} ;; *) echo n9 ;; esac
 
 @pytest.mark.parametrize(("resumed", "reason"), [("2026-11-24T17:51:09", "finished"), ("None", "limit")])
 def test_a_run_may_be_suspended_for_longer_than_its_limit(tmp_path, queue, resumed, reason):
-    asked = Slurm(partition="gpu", nodes=1, time="01:00:00")
-    run, start = toy(tmp_path, JOB, limit_s=8, silence_s=6, name="rekindle/runs/toy-0", slurm=asked)
+    asked = Allocation(room="slurm", partition="gpu", nodes=1, time="01:00:00")
+    run, start = toy(tmp_path, JOB, limit_s=8, silence_s=6, name="rekindle/runs/toy-0", allocation=asked)
     assert start() is True
     environ = stand_in(tmp_path / "slurm", "n9", ("n9",))
     state, scontrol = tmp_path / "state", tmp_path / "slurm/bin/scontrol"

@@ -185,7 +185,7 @@ def test_a_component_that_the_job_itself_has_is_added_once(finalized):
 
 
 def test_a_server_of_a_federation_also_gets_its_guard(finalized, monkeypatch):
-    monkeypatch.setenv(hook.PARTICIPANT, "{}")
+    monkeypatch.setenv(hook.MEMBER, "{}")
     server = configurator()
     finalized("Server", server)
     assert [type(handler) for handler in server.handlers] == [Component, Bounds]

@@ -30,11 +30,11 @@ class _Used(NamedTuple):
 )
 def every_site_worked(run: Run) -> Iterator[Result]:
     """Of a site whose client launches its trainers, those alone count. Ranks that report their processes have
-    each its own. SLURM's daemons start the ranks on its nodes, which no client has then.
+    each its own. On several nodes the batch system's daemons start the ranks, which no client has then.
     """
     yield from _not_distinct(run)
     if run.spec.nodes and not run.spec.federated:
-        yield holds("SLURM's daemons start the ranks: samples do not list their processes.")
+        yield holds("The batch system's daemons start the ranks: samples do not list their processes.")
         return
     done = {site: last for site, last in find_last_results(run).items() if site not in run.sites.lost}
     if not done or not any(line.event.worked for line in run.samples.lines):

@@ -20,9 +20,9 @@ _ROUNDING_S = 1.0
 _ZONES_S = 14 * 3600
 """Furthest from UTC that a time zone is."""
 _STOPPED_S = 5.0
-"""SLURM stops and resumes the processes of a run one after the other."""
+"""A batch system stops and resumes the processes of a run one after the other."""
 _NODES_S = 300.0
-"""Largest offset of a SLURM node's clock: munge accepts no more."""
+"""Largest offset of a cluster node's clock: munge accepts no more."""
 _DIGITS_S = 0.01
 """Logs and evidence give milliseconds."""
 _BEGUN = re.compile(r"Round (\d{1,9}) started\.")
@@ -119,7 +119,7 @@ def all_within_the_run(run: Run) -> Iterator[Result]:
             and span.has_stopped(run.spec.host_of(line.file))
             for span in run.ended.suspensions
         ):
-            yield unknown("An event was written while SLURM had the run suspended.", line)
+            yield unknown("An event was written while the run was suspended.", line)
         if not begin <= line.event.time <= end:
             off = line.event.time - (begin if line.event.time < begin else end)
             yield unknown(f"An event lies {off:+.1f} s outside of the run.", line)
@@ -161,7 +161,7 @@ def made_under_its_nonce(run: Run) -> Iterator[Result]:
         yield unknown(error.message, folders.CLOCK)
         return
     placed = parse_time(before.asked).timestamp()
-    slack = _ROUNDING_S + SLACK_S + (_NODES_S if run.spec.slurm else 0.0)
+    slack = _ROUNDING_S + SLACK_S + (_NODES_S if run.spec.allocation else 0.0)
     clocks = [before, after] if after else [before]
     first = placed + min(clock.offset_s - clock.error_s for clock in clocks) - slack
     if run.started is not None and run.started < first:

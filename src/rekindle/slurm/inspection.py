@@ -9,13 +9,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rekindle.host import batch
-from rekindle.records import Cluster, Complaint, HostRecord, Slurm, dump_builtins
+from rekindle.hostfacts import read_host
+from rekindle.hostfacts.frames import FactsError, Frames, ask_frames, parse_frames
+from rekindle.records import Allocation, Cluster, Complaint, HostRecord, dump_builtins
 from rekindle.records.text import fold_line
 
-from . import cluster
-from .frames import FactsError, Frames, ask_frames, parse_frames
-from .record import make_host_record
+from . import batch, cluster
 
 _PATIENCE_S, _PATIENCE_OF_OTHERS_S = 120, 20
 """For SLURM to allocate a node for the request, and one of each other kind."""
@@ -37,19 +36,7 @@ def ask_cluster(execute: Execute) -> Cluster | None:
         return None
 
 
-def read_host(frames: Frames, host: str, root: str) -> HostRecord:
-    """Return the record of ``host``, by the collector's answer; ``root`` is from the inventory.
-
-    Raises:
-        FactsError: the answer is invalid.
-    """
-    try:
-        return make_host_record(frames, host, root)
-    except (ValueError, RecursionError) as error:
-        raise FactsError(f"The host's answer is invalid: {error}.", "do not trust that host.") from None
-
-
-def make_srun(wanted: Slurm, what: str, *more: str) -> list[str]:
+def make_srun(wanted: Allocation, what: str, *more: str) -> list[str]:
     """Return the srun by which a command runs for a short time on one node of those that are wanted."""
     asked = batch.make_options({**dump_builtins(wanted), "time": _ASKING})
     return ["srun", "--quiet", "--nodes=1", "--ntasks=1", f"--job-name=rekindle-{what}", *asked, *more]
@@ -62,7 +49,7 @@ class ClusterNodes:
         """Take the record of the login node; ``root`` and ``tmpdir`` are the inventory's."""
         self._execute, self._login, self._root, self._tmpdir = execute, login, root, tmpdir
 
-    def find_given(self, wanted: Slurm, place: str) -> tuple[str, HostRecord]:
+    def find_given(self, wanted: Allocation, place: str) -> tuple[str, HostRecord]:
         """Return the name and record of an allocated node, which has the login node's folder ``place``.
 
         Raises:
@@ -83,9 +70,11 @@ class ClusterNodes:
                     "name a folder in rekindle_root that they share.",
                 )
             name = frames["node"].text.strip() if "node" in frames else ""
-            return name, replace(read_host(frames, self._login.host, self._root), slurm=wanted)
+            return name, replace(read_host(frames, self._login.host, self._root), allocation=wanted)
 
-    def find_others(self, wanted: Slurm, place: str, given: str) -> Iterator[tuple[str, HostRecord | str]]:
+    def find_others(
+        self, wanted: Allocation, place: str, given: str
+    ) -> Iterator[tuple[str, HostRecord | str]]:
         """Yield a node of each kind other than ``given``'s in the partition, or why it was not inspected."""
         kinds = cluster.group_nodes(self._login.cluster, wanted.partition) if self._login.cluster else []
         for kind in [kind for kind in kinds if not cluster.has_node(kind, given)][:_MOST_KINDS]:
@@ -104,9 +93,9 @@ class ClusterNodes:
                     continue
             if not frames["mark"].answered:
                 yield name, f"{place} is not the same folder on {name}."
-            yield name, replace(seen, slurm=wanted)
+            yield name, replace(seen, allocation=wanted)
 
-    def _inspect(self, wanted: Slurm, mark: str, *more: str) -> Frames:
+    def _inspect(self, wanted: Allocation, mark: str, *more: str) -> Frames:
         through = ["env", f"REKINDLE_MARK={mark}", *make_srun(wanted, "preflight", *more)]
         return ask_frames(self._execute, self._root, self._tmpdir, through=through)
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from slurm_stand_in import stand_in
 
-from rekindle.trainer import Sites, launch
+from rekindle.slurm import launch
+from rekindle.trainer import Sites
 
 SOURCE = str(Path(__file__).parents[3] / "src")
 REPORTS = r"""
@@ -39,8 +40,9 @@ def environ(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def allocation(environ, tmp_path):
+def allocation(environ, tmp_path, monkeypatch):
     """Return the variables of a client that runs on the second of two nodes."""
+    monkeypatch.setenv("REKINDLE_LAUNCHER", "rekindle.slurm.launch")
     return {**environ, **stand_in(tmp_path / "slurm", "n10", ["n9", "n10"], JOB)}
 
 
@@ -164,12 +166,11 @@ def test_what_cannot_be_spread_over_the_nodes_is_one_sentence(allocation, gpu, c
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize(("nodes", "seconds"), [(None, 10.0), ("1", 10.0), ("2", 3.0)])
-def test_srun_has_to_end_before_nvflare_kills_it(environ, monkeypatch, nodes, seconds):
-    monkeypatch.delenv("REKINDLE_NODES", raising=False)
-    if nodes:
-        monkeypatch.setenv("REKINDLE_NODES", nodes)
-    assert Sites(["a"], "[cpu]").shutdown_timeout == seconds
+def test_srun_has_to_end_before_nvflare_kills_it(environ, monkeypatch):
+    monkeypatch.delenv("REKINDLE_LAUNCHER", raising=False)
+    assert Sites(["a"], "[cpu]").shutdown_timeout == 10.0
+    monkeypatch.setenv("REKINDLE_LAUNCHER", "rekindle.slurm.launch")
+    assert Sites(["a"], "[cpu]").shutdown_timeout == 3.0
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,9 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator
 
-from rekindle.records import Cluster, Complaint, NodeGroup, RecordError, Slurm, convert_builtins
-from rekindle.records.slurm import parse_limit
-
-from .frames import Frames
+from rekindle.hostfacts.frames import Frames
+from rekindle.records import Allocation, Cluster, Complaint, NodeGroup, RecordError, convert_builtins
+from rekindle.records.allocation import parse_limit
 
 _LIMIT_S = 30
 _FIELDS = ("partition", "up", "time_limit", "count", "state", "cpus", "memory_mib", "gres", "features")
@@ -55,7 +54,7 @@ def _group(line: str) -> dict[str, object]:
     return {**fields, **numbers, **none, **own, "up": fields["up"] == "up"}
 
 
-def find_refusals(known: Cluster, wanted: Slurm, host: str) -> Iterator[Complaint]:
+def find_refusals(known: Cluster, wanted: Allocation, host: str) -> Iterator[Complaint]:
     """Yield a complaint about each request that the cluster of ``host`` can never fulfil."""
     groups = _groups_of(known, wanted.partition)
     if not groups:
@@ -76,7 +75,7 @@ def find_refusals(known: Cluster, wanted: Slurm, host: str) -> Iterator[Complain
         yield Complaint(f"{message}, and rekindle_slurm asks for {wanted.time}.", fix)
 
 
-def find_warnings(known: Cluster, wanted: Slurm, host: str) -> Iterator[str]:
+def find_warnings(known: Cluster, wanted: Allocation, host: str) -> Iterator[str]:
     """Warn about what may keep jobs waiting, or give them another kind of node than the inspected one."""
     groups = _groups_of(known, wanted.partition)
     unfit = [group for group in groups if not does_take_jobs(group)]

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detached work on nodes of a SLURM cluster: the state of its job in the queue, and its end."""
+"""SLURM's queue: the state of a job in it, and its end. Standard library alone."""
 
 import json
 import os
 import re
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -14,11 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import background, storage
-from .folders import SPEC
+from ..host import background, storage
+from ..host.folders import SPEC
+from ..host.queues import Queue, name_job
+from .batch import LOG, submit_script
+from .commands import read_output, run_command
 
-JOB, LOG = "slurm.json", "slurm.log"
-"""The job of a folder, and its output."""
 _UNFIT = "--format=%N is %T (%E)"
 ENDED = "slurm-job.log"
 """SLURM's description of a job that ended before its last record."""
@@ -28,17 +28,6 @@ _NEVER = {"PartitionTimeLimit", "PartitionNodeLimit", "BadConstraints"}
 """Reasons for which a job would wait forever, on some clusters."""
 _PLACE, _PLACE_S = "slurm-place.txt", 30
 """A job's last place in the queue, and for how long it is reused, as squeue has to list all jobs."""
-_LIMIT_S = 30
-
-
-def name_node(environ: Mapping[str, str]) -> str:
-    """Return the name of this machine in the inventory of a federation, or SLURM's, or else its own."""
-    return environ.get("REKINDLE_NODE") or environ.get("SLURMD_NODENAME") or socket.gethostname()
-
-
-def is_queued(folder: Path) -> bool:
-    """Whether the job of ``folder`` waits or works; also True if SLURM does not answer."""
-    return ask_state(folder)[0] != "free"
 
 
 def ask_state(folder: Path) -> tuple[str, str]:
@@ -46,7 +35,7 @@ def ask_state(folder: Path) -> tuple[str, str]:
 
     A job that could never start is cancelled, and then free.
     """
-    job = _job(folder)
+    job = name_job(folder)
     if not job:
         return "free", ""
     answer = _squeue(f"--jobs={job}", "--format=%T|%r|%S|%P")
@@ -60,7 +49,7 @@ def ask_state(folder: Path) -> tuple[str, str]:
         return "held", f"job {job} is suspended by SLURM" if state in _SUSPENDED else ""
     reason, start, *partitions = rest
     if reason in _NEVER:
-        cancel_job(folder)
+        QUEUE.cancel(folder)
         return "free", f"Job {job} could never start in SLURM's partition: {reason}."
     place = _place(folder, job, ",".join(partitions))
     where = f", {place}," if place else ""
@@ -114,34 +103,12 @@ def _squeue(*options: str) -> subprocess.CompletedProcess[str] | None:
     return run_command(["squeue", "--noheader", *options], environ)
 
 
-def read_state(folder: Path, read: Callable[[], str]) -> tuple[str, str]:
-    """Return whether the job of ``folder`` is ``held``, ``free`` or ``unknown``, and a record of it.
-
-    Args:
-        folder: of a run, or of builds.
-        read: returns the progress record, or nothing. It counts unless the job waits, is suspended, could
-            never start, or was ended before it could record its end; a run is then judged.
-    """
-    state, waits = ask_state(folder)
-    record = read()
-    if state == "free" and waits:
-        return state, _progress("failed", f"{waits} Fix: ask for what it has, in rekindle_slurm.")
-    if waits:
-        return state, _progress("waiting", waits)
-    if state == "free" and not re.search(r'"state": "(?:ended|failed)"', record):
-        message = record_end(folder)
-        if (folder / SPEC).exists():
-            return state, _progress("ended", message)
-        return state, _progress("failed", f"{message} Fix: see {folder}/{LOG} on the host, and run again.")
-    return state, record
-
-
 _progress = partial(background.make_progress, elapsed_s=0, changed=True)
 
 
 def measure_wait(folder: Path) -> float | None:
     """Return for how long the job of ``folder`` was in the queue; None if it is not known."""
-    known = _fields(_shown(_job(folder)))
+    known = _fields(_shown(name_job(folder)))
     try:
         queued, began = (datetime.fromisoformat(known[name]) for name in ("SubmitTime", "StartTime"))
     except (KeyError, ValueError):
@@ -151,13 +118,13 @@ def measure_wait(folder: Path) -> float | None:
 
 def find_resumed(folder: Path) -> str:
     """Return when SLURM last suspended or resumed the job of ``folder``; nothing if it never did."""
-    when = _fields(_shown(_job(folder))).get("SuspendTime", "")
+    when = _fields(_shown(name_job(folder))).get("SuspendTime", "")
     return "" if when == "None" else when
 
 
 def record_end(folder: Path) -> str:
     """Keep SLURM's description of a folder's job and its nodes there, and return why it ends, a sentence."""
-    job = _job(folder)
+    job = name_job(folder)
     shown, unfit = _shown(job), ""
     fields = _fields(shown)
     if nodes := _nodes(folder) or fields.get("NodeList"):
@@ -185,16 +152,6 @@ def _nodes(folder: Path) -> str:
     return ",".join(map(str, nodes)) if isinstance(nodes, list) else ""
 
 
-def cancel_job(folder: Path) -> None:
-    """Cancel the job of ``folder``, if it has one."""
-    if job := _job(folder):
-        run_command(["scancel", job], os.environ)
-
-
-def _job(folder: Path) -> str:
-    return str(_field(folder / JOB, "job"))
-
-
 def _field(path: Path, name: str) -> Any:
     try:
         return json.loads(path.read_bytes())[name]
@@ -202,25 +159,40 @@ def _field(path: Path, name: str) -> Any:
         return ""
 
 
-def read_output(*command: str, limit_s: float | None = None) -> str | None:
-    """Return what one of SLURM's commands prints; None if it fails or takes longer than ``limit_s``."""
-    answer = run_command(list(command), os.environ, limit_s)
-    return answer.stdout if answer and answer.returncode == 0 else None
+class SlurmQueue(Queue):
+    """What detached work needs of SLURM."""
+
+    def submit(
+        self, folder: Path, command: list[str], asked: Mapping[str, Any], environ: Mapping[str, str]
+    ) -> str:
+        """Queue a command by sbatch."""
+        return submit_script(folder, command, asked, environ)
+
+    def is_held(self, folder: Path) -> bool:
+        """Whether the job waits or works; also if SLURM does not answer."""
+        return ask_state(folder)[0] != "free"
+
+    def cancel(self, folder: Path) -> None:
+        """Cancel the job by scancel."""
+        if job := name_job(folder):
+            run_command(["scancel", job], os.environ)
+
+    def read_state(self, folder: Path, read: Callable[[], str]) -> tuple[str, str]:
+        """Return the job's state, and what it waits for or why it ended in place of an older record."""
+        state, waits = ask_state(folder)
+        record = read()
+        if state == "free" and waits:
+            return state, _progress("failed", f"{waits} Fix: ask for what it has, in rekindle_slurm.")
+        if waits:
+            return state, _progress("waiting", waits)
+        if state == "free" and not re.search(r'"state": "(?:ended|failed)"', record):
+            message = record_end(folder)
+            if (folder / SPEC).exists():
+                return state, _progress("ended", message)
+            return state, _progress(
+                "failed", f"{message} Fix: see {folder}/{LOG} on the host, and run again."
+            )
+        return state, record
 
 
-def run_command(
-    command: list[str], environ: Mapping[str, str], limit_s: float | None = None
-) -> subprocess.CompletedProcess[str] | None:
-    """Run one of SLURM's commands; None if it is not there, or takes longer than ``limit_s``."""
-    try:
-        return subprocess.run(
-            command,
-            env=dict(environ),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=limit_s or _LIMIT_S,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
+QUEUE = SlurmQueue()

@@ -1,28 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs for SLURM: a short batch script and its options."""
+"""Jobs for SLURM: a short batch script and its options. Standard library alone."""
 
-import json
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from . import slurm, storage
+from ..host import storage
+from ..host.queues import NOTICE_S, QueueError
+from .commands import run_command
 
 SCRIPT = "batch.sh"
-NOTICE_S = 120
-"""SLURM asks a job to end so long before its time is over, or up to a minute earlier."""
+LOG = "slurm.log"
+"""What a job prints."""
 _SHORT = "-A -D -J -N -o -p -t".split()  # noqa: SIM905 - so they read as sbatch's manual has them
 _SPOIL = "-a -e -n -W --array --error --ntasks --requeue --test-only --wait --wrap".split()  # noqa: SIM905
 """Options of sbatch's that would break a script of ours."""
 
 
-class SlurmError(RuntimeError):
-    """SLURM does not take a job; the text is one sentence with the fix."""
-
-
 def make_options(asked: Mapping[str, Any]) -> list[str]:
-    """Return the options of both sbatch and srun for a Slurm record, without its number of nodes."""
+    """Return the options of both sbatch and srun for an Allocation, without its number of nodes."""
     named = {"partition": asked["partition"], "account": asked.get("account"), "time": asked["time"]}
     named["gpus-per-node"] = asked.get("gpus_per_node")
     return [f"--{name}={value}" for name, value in named.items() if value] + list(asked.get("extra", ()))
@@ -41,31 +38,24 @@ def is_own_option(option: str) -> bool:
     return option[:2] in ours
 
 
-def submit_job(folder: Path, command: list[str], asked: Iterable[str], environ: Mapping[str, str]) -> None:
-    """Queue a command as the job of ``folder``.
+def submit_script(
+    folder: Path, command: list[str], asked: Mapping[str, Any], environ: Mapping[str, str]
+) -> str:
+    """Write the batch script of ``folder`` and queue it; returns the job's number.
 
-    Args:
-        folder: for the batch script and what it prints, on a disk that all nodes share.
-        command: what the script becomes on the first node.
-        asked: sbatch's options.
-        environ: what the job has as its variables.
-
-    Raises:
-        SlurmError: it is refused.
-        OSError: the script cannot be written.
+    Raises what `Queue.submit` does.
     """
-    lines = [f"#SBATCH {shlex.quote(option)}" for option in (*_fixed(folder), *asked)]
+    options = (*_fixed(folder), f"--nodes={asked.get('nodes', 1)}", *make_options(asked))
+    lines = [f"#SBATCH {shlex.quote(option)}" for option in options]
     script = ["#!/bin/sh", *lines, f"exec {shlex.join(command)}", ""]
     storage.write_file(folder / SCRIPT, "\n".join(script).encode())
     given = {name: value for name, value in environ.items() if not name.startswith(("SBATCH_", "SLURM_"))}
-    answer = slurm.run_command(["sbatch", "--parsable", str(folder / SCRIPT)], given)
+    answer = run_command(["sbatch", "--parsable", str(folder / SCRIPT)], given)
     if answer is None or answer.returncode:
         reason = " ".join(answer.stderr.split())[-300:] if answer else "sbatch does not answer"
         fix = "correct rekindle_slurm, or see what sinfo lists"
-        raise SlurmError(f"SLURM does not take {folder / SCRIPT}: {reason}. Fix: {fix}.")
-    storage.write_file(
-        folder / slurm.JOB, json.dumps({"job": answer.stdout.strip().partition(";")[0]}).encode()
-    )
+        raise QueueError(f"SLURM does not take {folder / SCRIPT}: {reason}. Fix: {fix}.")
+    return answer.stdout.strip().partition(";")[0]
 
 
 def _fixed(folder: Path) -> tuple[str, ...]:
@@ -74,7 +64,7 @@ def _fixed(folder: Path) -> tuple[str, ...]:
         "--ntasks-per-node=1",
         "--no-requeue",
         f"--signal=B:TERM@{NOTICE_S}",
-        f"--output={folder}/{slurm.LOG}",
+        f"--output={folder}/{LOG}",
         f"--chdir={folder}",
         "--export=ALL",
     )

@@ -6,7 +6,14 @@ import time
 
 import pytest
 
-from rekindle.host import batch, slurm
+from rekindle.host import queues
+from rekindle.slurm import batch, commands
+from rekindle.slurm.queue import ask_state, measure_wait, record_end
+
+ASKED = {
+    **{"room": "slurm", "partition": "gpu", "nodes": 2, "gpus_per_node": 8, "time": "02:00:00"},
+    "account": "research",
+}
 
 
 @pytest.fixture
@@ -19,7 +26,7 @@ WAITS, EXPECTED = "job 77 waits in SLURM's queue", ", and is expected to start a
 
 
 def submit(folder):
-    batch.submit_job(folder, ["true"], [], os.environ)
+    queues.submit_job(folder, ["true"], ASKED, os.environ)
 
 
 @pytest.mark.parametrize(
@@ -40,8 +47,8 @@ def submit(folder):
 def test_the_state_of_a_job_in_the_queue(folder, queue, answer, seen):
     submit(folder)
     queue.set("squeue", **answer)
-    assert slurm.ask_state(folder) == seen
-    assert slurm.is_queued(folder) is (seen[0] != "free")
+    assert ask_state(folder) == seen
+    assert queues.is_queued(folder) is (seen[0] != "free")
     assert queue.asked("squeue")[0] == "--noheader --jobs=77 --format=%T|%r|%S|%P"
 
 
@@ -86,51 +93,51 @@ def test_the_place_of_a_job_among_those_that_wait_is_known_where_squeue_shows_al
 ):
     submit(folder)
     waits(queue, **answer)
-    assert slurm.ask_state(folder) == ("held", f"job 77 waits in SLURM's queue{place} for Priority")
+    assert ask_state(folder) == ("held", f"job 77 waits in SLURM's queue{place} for Priority")
 
 
 def test_all_that_wait_are_asked_for_once_in_half_a_minute(folder, queue):
     """The list is expensive for SLURM's controller, and a poll comes every two seconds."""
     submit(folder)
     waits(queue, ["12|gpu", "77|gpu"])
-    first = slurm.ask_state(folder)
+    first = ask_state(folder)
     waits(queue, ["77|gpu"])
-    assert [slurm.ask_state(folder), slurm.ask_state(folder)] == [first, first]
+    assert [ask_state(folder), ask_state(folder)] == [first, first]
     listed = "--noheader --states=PENDING --array --priority --sort=-p,i --partition=gpu --format=%i|%P"
     assert [words for words in queue.asked("squeue") if "--jobs=77" not in words] == [listed]
     os.utime(folder / "slurm-place.txt", (time.time() - 31,) * 2)
-    assert slurm.ask_state(folder)[1] == "job 77 waits in SLURM's queue, 1 of 1 in gpu, for Priority"
+    assert ask_state(folder)[1] == "job 77 waits in SLURM's queue, 1 of 1 in gpu, for Priority"
 
 
 def test_the_place_of_the_job_before_is_not_this_ones(folder, queue):
     submit(folder)
     (folder / "slurm-place.txt").write_text("7 1 of 9 in gpu")
     waits(queue, ["12|gpu", "77|gpu"])
-    assert slurm.ask_state(folder)[1] == "job 77 waits in SLURM's queue, 2 of 2 in gpu, for Priority"
+    assert ask_state(folder)[1] == "job 77 waits in SLURM's queue, 2 of 2 in gpu, for Priority"
 
 
 def test_what_a_user_has_squeue_show_changes_nothing(folder, queue, monkeypatch):
     submit(folder)
     monkeypatch.setenv("SQUEUE_USERS", "me")
     waits(queue, ["12|gpu", "77|gpu"])
-    slurm.ask_state(folder)
+    ask_state(folder)
     assert "SQUEUE_USERS" not in queue.environ("squeue")
 
 
 def test_without_a_squeue_it_is_not_known(folder, queue, tmp_path, monkeypatch):
     submit(folder)
     monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
-    assert slurm.ask_state(folder) == ("unknown", "")
-    assert slurm.is_queued(folder)
+    assert ask_state(folder) == ("unknown", "")
+    assert queues.is_queued(folder)
 
 
 @pytest.mark.parametrize("text", [None, "", "[]", '{"other": 1}'])
 def test_without_a_job_nobody_is_asked(folder, queue, text):
     folder.mkdir()
     if text is not None:
-        (folder / "slurm.json").write_text(text)
-    assert slurm.ask_state(folder) == ("free", "")
-    slurm.cancel_job(folder)
+        (folder / "queue.json").write_text(text)
+    assert ask_state(folder) == ("free", "")
+    queues.cancel_queued(folder)
     assert queue.asked("squeue") == queue.asked("scancel") == []
 
 
@@ -145,7 +152,7 @@ def test_without_a_job_nobody_is_asked(folder, queue, text):
 def test_how_long_a_job_was_in_the_queue_is_slurms_figure(folder, queue, message, seconds):
     submit(folder)
     queue.set("scontrol", message)
-    assert slurm.measure_wait(folder) == seconds
+    assert measure_wait(folder) == seconds
 
 
 @pytest.mark.parametrize(
@@ -167,25 +174,24 @@ def test_the_end_of_a_job_is_kept_as_slurm_knows_it_with_the_nodes_that_it_lost(
         (folder / "spec.json").write_text('{"nodes": ["n9", "n10"]}')
     queue.set("scontrol", shown, errors="Invalid job id", status=int(not shown))
     queue.set("sinfo", "n10 down\n")
-    assert slurm.record_end(folder) == message
+    assert record_end(folder) == message
     assert queue.asked("scontrol") == ["--oneliner show job 77"]
     assert [f"--nodes={given}" in words for words in queue.asked("sinfo")] == [True] * bool(given)
     assert (folder / "slurm-job.log").read_text() == shown + "n10 down\n" * bool(given)
 
 
-ASKED = {"partition": "gpu", "nodes": 2, "gpus_per_node": 8, "time": "02:00:00", "account": "research"}
 COMMAND = ["/envs/driver/bin/python", "-m", "rekindle.driver", "supervise", "/a b"]
 
 
 def submit_asked(folder, **environ):
-    batch.submit_job(folder, COMMAND, ["--nodes=2", *batch.make_options(ASKED)], {**os.environ, **environ})
+    queues.submit_job(folder, COMMAND, ASKED, {**os.environ, **environ})
 
 
 def test_the_batch_script_can_be_read_and_the_job_is_kept(golden, folder, queue):
     submit_asked(folder)
     golden(*(folder / "batch.sh").read_text().split("\n"))
     assert queue.asked("sbatch") == [f"--parsable {folder}/batch.sh"]
-    assert (folder / "slurm.json").read_text() == '{"job": "77"}'
+    assert (folder / "queue.json").read_text() == '{"room": "slurm", "job": "77"}'
 
 
 def test_what_a_session_asks_of_sbatch_does_not_reach_it(folder, queue):
@@ -203,18 +209,18 @@ def test_only_what_is_asked_for_is_an_option():
 
 def test_a_refusal_is_one_sentence_and_there_is_no_job(golden, folder, queue):
     queue.set("sbatch", errors="sbatch: error: invalid\n  partition\n", status=1)
-    with pytest.raises(batch.SlurmError) as refused:
+    with pytest.raises(queues.QueueError) as refused:
         submit_asked(folder)
     golden(str(refused.value))
-    assert not (folder / "slurm.json").exists()
+    assert not (folder / "queue.json").exists()
 
 
 def test_an_sbatch_that_is_not_there_or_hangs_is_one_sentence(folder, queue, tmp_path, monkeypatch):
     message = r"batch\.sh: sbatch does not answer\. Fix: "
-    with pytest.raises(batch.SlurmError, match=message):
+    with pytest.raises(queues.QueueError, match=message):
         submit_asked(folder, PATH=str(tmp_path / "nowhere"))
-    monkeypatch.setattr(slurm, "_LIMIT_S", 0.2)
+    monkeypatch.setattr(commands, "_LIMIT_S", 0.2)
     queue.put("sbatch", "#!/bin/sh\nexec sleep 60\n")
-    with pytest.raises(batch.SlurmError, match=message):
+    with pytest.raises(queues.QueueError, match=message):
         submit_asked(folder)
-    assert not (folder / "slurm.json").exists()
+    assert not (folder / "queue.json").exists()

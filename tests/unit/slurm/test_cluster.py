@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 
-from rekindle.hostfacts import cluster
 from rekindle.hostfacts.frames import parse_frames
-from rekindle.records import Slurm
+from rekindle.records import Allocation
+from rekindle.slurm import cluster
 
 SINFO = (
     "gpu*|up|2:00:00|2|idle|8|16000|gpu:2|(null)|n[9-10]|none\n"
@@ -26,7 +26,7 @@ def known(sinfo=SINFO, accounts="", qos="", status=0):
 
 
 def asked(**changes):
-    return Slurm(**{"partition": "gpu", "nodes": 2, "time": "01:00:00", **changes})
+    return Allocation(room="slurm", **{"partition": "gpu", "nodes": 2, "time": "01:00:00", **changes})
 
 
 def test_each_group_of_nodes_is_listed_with_its_state_and_the_reason():

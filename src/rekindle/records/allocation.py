@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a host's runs ask SLURM for (``rekindle_slurm``, as an inventory has it), and what its cluster is."""
+"""What a host's runs ask a batch system for, as an inventory has it, and what its cluster is."""
 
 import re
 from typing import Annotated
@@ -12,9 +12,11 @@ _Word = Annotated[str, Meta(pattern=r"^[^\s,]+\Z", max_length=255)]
 _Time = Annotated[str, Meta(pattern=r"^(?:\d{1,3}-)?\d{1,3}:[0-5]\d:[0-5]\d\Z", max_length=16)]
 
 
-class Slurm(Record, kw_only=True, frozen=True):
-    """An allocation, under the names of sbatch's options."""
+class Allocation(Record, kw_only=True, frozen=True):
+    """Nodes for some time."""
 
+    room: Annotated[str, Meta(pattern=r"^[a-z]+\Z", max_length=20)]
+    """The room of this package that knows the batch system."""
     partition: _Word
     nodes: Annotated[int, Meta(ge=1, le=1_000)] = 1
     gpus_per_node: Annotated[int, Meta(ge=0, le=1_000)] = 0
@@ -24,13 +26,18 @@ class Slurm(Record, kw_only=True, frozen=True):
     extra: Few[Annotated[str, Meta(pattern=r"^-\S+\Z", max_length=255)]] = ()
 
     @property
+    def setting(self) -> str:
+        """The setting that asks for it."""
+        return f"rekindle_{self.room}"
+
+    @property
     def time_s(self) -> int:
         """Seconds of ``time``."""
         return parse_limit(self.time) or 0
 
 
 def parse_limit(limit: str) -> int | None:
-    """Return the seconds of SLURM's ``1-00:00:00`` or ``30:00``; None if it is not a time."""
+    """Return the seconds of ``1-00:00:00`` or ``30:00``; None if it is not a time."""
     match = re.fullmatch(r"(?:(\d{1,6})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d\d)", limit)
     if match is None:
         return None
@@ -39,7 +46,7 @@ def parse_limit(limit: str) -> int | None:
 
 
 class NodeGroup(Record, kw_only=True, frozen=True):
-    """Nodes of a partition that sinfo reports together."""
+    """Nodes of a partition that its batch system reports together."""
 
     partition: Text
     nodes: Text
@@ -57,8 +64,8 @@ class NodeGroup(Record, kw_only=True, frozen=True):
 
 
 class Cluster(Record, kw_only=True, frozen=True):
-    """What SLURM's commands report on a login node."""
+    """What a batch system reports on a login node."""
 
     groups: Few[NodeGroup]
     limits: Few[Text] = ()
-    """Of the user's accounts and their QOS, a line each as sacctmgr has it; none without accounting."""
+    """Of the user's accounts and their QOS, a line each; none without accounting."""

@@ -1,21 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The SLURM allocation that a site runs in, by the variables that all its processes inherit."""
+"""The steps of an allocation, and its nodes by the variables that all its processes inherit."""
 
 import subprocess
 from collections.abc import Mapping
 
-from rekindle.host.slurm import name_node
+from rekindle.host.variables import name_machine
 
 _LIMIT_S = 60
-
-
-NODES = "REKINDLE_NODES"
-"""The variable that has how many nodes the ranks of a site are spread over."""
-
-
-def count_nodes(environ: Mapping[str, str]) -> int:
-    """Return how many nodes the ranks of a site are spread over, by the variables of a process of the run."""
-    return int(environ.get(NODES, "1"))
 
 
 def order_nodes(environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -32,7 +23,7 @@ def order_nodes(environ: Mapping[str, str]) -> tuple[str, ...]:
         check=True,
         timeout=_LIMIT_S,
     )
-    here = name_node(environ)
+    here = name_machine(environ)
     return (here, *(name for name in done.stdout.split() if name != here))
 
 

@@ -4,18 +4,16 @@
 import pytest
 import yaml
 
-from rekindle.settings.groups import SERVER, SITES
-from rekindle.settings.mistakes import _slurm
-from rekindle.settings.values import Settings
+from rekindle.slurm.settings import find_allocation_mistakes
 
 NAME = "rekindle_slurm"
 GOOD = "partition: gpu, time: '02:00:00'"
 
 
-def complaints(text, *groups, **more):
-    """Return the complaints about the setting, as an inventory has it; of a host in a federation's groups."""
+def complaints(text, role="", **more):
+    """Return the complaints about the setting, as an inventory has it, of a host with a role."""
     values = {NAME: yaml.safe_load(f"{{{text}}}"), **more}
-    return [str(mistake) for mistake in _slurm(Settings(values, (), (), groups=frozenset(groups)))]
+    return [str(mistake) for mistake in find_allocation_mistakes(values, role)]
 
 
 def test_what_can_be_asked_for_is_no_mistake():
@@ -56,11 +54,11 @@ def test_an_option_that_a_script_sets_itself_is_refused():
 
 def test_a_login_node_is_a_site_of_a_federation_with_one_node_and_never_its_server(golden):
     lines = []
-    assert complaints(GOOD, SITES) == []
+    assert complaints(GOOD, "site") == []
     for group, text, more in (
-        (SERVER, GOOD, {}),
-        (SITES, f"{GOOD}, nodes: 2", {}),
-        (SITES, GOOD, {"rekindle_federation_keep": True}),
+        ("server", GOOD, {}),
+        ("site", f"{GOOD}, nodes: 2", {}),
+        ("site", GOOD, {"rekindle_federation_keep": True}),
     ):
         assert complaints(text, **more) == []
         (line,) = complaints(text, group, **more)
