@@ -78,9 +78,11 @@ def cancel_queued(folder: Path) -> None:
 
 
 def find_queue(folder: Path) -> Queue | None:
-    """Return the batch system that has the job of ``folder``; None if there is no job."""
-    room = _field(folder, "room")
-    return _queue(room) if room else None
+    """Return the batch system that has the job of ``folder``; None if none that is known has one."""
+    try:
+        return _queue(_field(folder, "room"))
+    except ImportError:
+        return None
 
 
 def name_job(folder: Path) -> str:

@@ -131,12 +131,15 @@ def test_without_a_squeue_it_is_not_known(folder, queue, tmp_path, monkeypatch):
     assert queues.is_queued(folder)
 
 
-@pytest.mark.parametrize("text", [None, "", "[]", '{"other": 1}'])
+UNKNOWN = '{"room": "nosuch", "job": "77"}'
+
+
+@pytest.mark.parametrize("text", [None, "", "[]", '{"other": 1}', UNKNOWN, UNKNOWN.replace("nosuch", "../x")])
 def test_without_a_job_nobody_is_asked(folder, queue, text):
     folder.mkdir()
     if text is not None:
         (folder / "queue.json").write_text(text)
-    assert ask_state(folder) == ("free", "")
+    assert not queues.is_queued(folder)
     queues.cancel_queued(folder)
     assert queue.asked("squeue") == queue.asked("scancel") == []
 
