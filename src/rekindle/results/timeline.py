@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When what happened in a run: its GPUs by the driver's samples, its sites by the evidence of both ends."""
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from rekindle.host import files, folders
+from rekindle.records import RecordError, RunEnd, parse_time
+from rekindle.records.base import (
+    Few,
+    Integer,
+    Seconds,
+    Table,
+    Text,
+    Time,
+    allow_decoding,
+    decode_json,
+    read_valid,
+)
+
+_MOST_SAMPLES, _MOST_XIDS = 240, 50
+"""Of one file: samples that are read, evenly, and samples with Xid errors."""
+_MOST_LANES, _MOST_SPANS = 64, 4_000
+"""GPUs, and as many sites; and spans of all sites."""
+_XIDS = re.compile(rb'"xids": ?\[ ?[0-9]')
+_READ = {b"round", b"task"}
+_EVENT = re.compile(rb'^\{ ?"event": ?"([a-z]{1,20})"')
+
+Doing = Literal["trains", "sends", "waits"]
+
+
+class Sampled(NamedTuple):
+    """A GPU at one moment, in seconds from the run's start."""
+
+    at: float
+    utilisation: int
+    used_mib: int
+
+
+class Xid(NamedTuple):
+    """An Xid error of a GPU."""
+
+    at: float
+    number: int
+
+
+class SiteSpan(NamedTuple):
+    """What a site did from one second of the run to another."""
+
+    doing: Doing
+    since: float
+    until: float
+    round: int
+
+
+class Timeline(NamedTuple):
+    """A run, in seconds from its start."""
+
+    seconds: float
+    gpus: dict[str, list[Sampled]]
+    xids: dict[str, list[Xid]]
+    sites: dict[str, list[SiteSpan]]
+    rounds: list[tuple[float, int]]
+    """When the last site had trained in each round, from 0."""
+    suspensions: list[tuple[float, float]]
+
+
+class _Gpu(msgspec.Struct):
+    utilisation: Integer
+    used_mib: Integer
+    xids: Few[Integer] | None = None
+
+
+@allow_decoding
+class _Sample(msgspec.Struct):
+    """What is drawn of a `SampleEvent`."""
+
+    time: Time
+    gpus: Table[_Gpu]
+    unanswered: Table[Few[Integer] | None] = {}
+
+
+@allow_decoding
+class _Seen(msgspec.Struct):
+    """What is drawn of a `RoundEvent` or a `TaskEvent`."""
+
+    event: Text
+    time: Time
+    site: Text
+    round: Integer | None = None
+    rank: Integer = 0
+    seconds: Seconds = 0.0
+
+
+def read_timeline(run_dir: Path) -> Timeline | None:
+    """Return what the files of a run show; None if it has no end, or nothing to draw."""
+    ended = read_valid(run_dir / folders.ENDED, RunEnd)
+    if ended is None or not ended.duration_s:
+        return None
+    start, seconds = parse_time(ended.started).timestamp(), ended.duration_s
+    found = Timeline(seconds, {}, {}, {}, [], [])
+    found.suspensions.extend(
+        (max(0.0, span.since - start), min(seconds, span.until - start)) for span in ended.suspensions
+    )
+    for path in files.find_files(run_dir, folders.ALL_SAMPLES):
+        for sample in _samples(_lines(path)):
+            _add_sample(found, sample, sample.time - start)
+    _add_sites(found, list(_seen(run_dir)), start)
+    return found if found.gpus or found.sites else None
+
+
+def _lines(path: Path) -> list[bytes]:
+    with suppress(OSError):
+        return files.read_content(path).splitlines()
+    return []
+
+
+def _samples(lines: list[bytes]) -> Iterator[_Sample]:
+    """Yield samples that lie evenly in a file, and those with Xid errors."""
+    step = -(-len(lines) // _MOST_SAMPLES) or 1
+    xids = 0
+    for number, line in enumerate(lines):
+        marked = xids < _MOST_XIDS and _XIDS.search(line)
+        xids += bool(marked)
+        if marked or number % step == 0:
+            with suppress(RecordError):
+                yield decode_json(line, _Sample)
+
+
+def _add_sample(found: Timeline, sample: _Sample, at: float) -> None:
+    if not 0 <= at <= found.seconds:
+        return
+    for uuid, gpu in sample.gpus.items():
+        if uuid in found.gpus or len(found.gpus) < _MOST_LANES:
+            found.gpus.setdefault(uuid, []).append(Sampled(at, gpu.utilisation, gpu.used_mib))
+    of_gpus = {**{uuid: gpu.xids for uuid, gpu in sample.gpus.items()}, **sample.unanswered}
+    for uuid, xids in of_gpus.items():
+        if uuid in found.gpus:
+            found.xids.setdefault(uuid, []).extend(Xid(at, number) for number in xids or ())
+
+
+def _seen(run_dir: Path) -> Iterator[_Seen]:
+    """Yield the rounds of each site's rank 0, and the results that the server got."""
+    for path in files.find_files(run_dir, folders.EVENTS):
+        if path.name != Path(folders.SERVER_EVENTS).name and ".rank-0." not in path.name:
+            continue
+        for line in _lines(path):
+            kind = _EVENT.match(line)
+            if kind and kind[1] in _READ:
+                with suppress(RecordError):
+                    yield decode_json(line, _Seen)
+
+
+def _add_sites(found: Timeline, seen: list[_Seen], start: float) -> None:
+    """Add what each site did: it trains, then sends its result, then waits until it trains again."""
+    got = {(of.site, of.round): of.time - start for of in reversed(seen) if of.event == "task"}
+    trained: dict[str, list[_Seen]] = {}
+    for of in seen:
+        if of.event == "round" and of.rank == 0 and of.round is not None:
+            trained.setdefault(of.site, []).append(of)
+    room = _MOST_SPANS
+    last: dict[int, float] = {}
+    for site in sorted(trained)[:_MOST_LANES]:
+        spans: list[SiteSpan] = []
+        free = None
+        for of in sorted(trained[site], key=lambda of: of.time)[: room // 3]:
+            number, end = of.round or 0, of.time - start
+            begin = end - of.seconds
+            if not 0 <= end <= found.seconds:
+                continue
+            if free is not None and begin > free:
+                spans.append(SiteSpan("waits", free, begin, number))
+            spans.append(SiteSpan("trains", max(0.0, begin), end, number))
+            last[number] = max(end, last.get(number, 0.0))
+            free = end
+            if end < (arrived := got.get((site, of.round), end)) <= found.seconds:
+                spans.append(SiteSpan("sends", end, arrived, number))
+                free = arrived
+        room -= len(spans)
+        if spans:
+            found.sites[site] = spans
+    found.rounds.extend(sorted((at, number) for number, at in last.items()))
