@@ -143,7 +143,7 @@ def _alike(strip: Strip) -> str:
 
 def _lanes(host: HostResults, row: Row) -> lanes.LaneDrawing | None:
     """Return the lanes of a run, with its GPUs as the host numbers them."""
-    found = read_timeline(row.home) if row.home and row.verdict else None
+    found = read_timeline(row.home, row.verdict) if row.home and row.verdict else None
     if found is None:
         return None
     gpus = host.host.gpus if host.host else ()

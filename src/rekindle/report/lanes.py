@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run's timeline in SVG coordinates: a lane for each GPU and each site, and an axis of time below."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from rekindle.records.text import format_duration
-from rekindle.results.timeline import Doing, Timeline
+from rekindle.results.timeline import Doing, SiteSpan, Timeline
 
 WIDTH, LEFT, RIGHT = 900, 150, 890
 LANE, HEIGHT = 26, 20
@@ -64,30 +65,28 @@ def draw_lanes(timeline: Timeline, names: dict[str, str]) -> LaneDrawing:
     for number, uuid in enumerate(sorted(timeline.gpus, key=lambda uuid: names.get(uuid, uuid))):
         samples = timeline.gpus[uuid]
         y = TOP + number * LANE
-        peak = max(of.used_mib for of in samples)
+        peak = max(1, *(of.used_mib for of in samples))
         mean = sum(of.utilisation for of in samples) / len(samples)
-        points = [(across(of.at), of) for of in sorted(samples)]
-        used = [f"{x:g},{_up(y, of.utilisation, 100)}" for x, of in points]
+        points = [(round(across(of.at)), of) for of in sorted(samples)]
         floor = y + HEIGHT
+        used = [f"{x},{_up(floor, of.utilisation, 100)}" for x, of in points]
         gpus.append(
             Lane(
                 names.get(uuid, uuid[:_NAMED]),
                 f"{uuid}: {mean:.0f} % on average, {peak} MiB at most",
                 y,
-                f"M{points[0][0]:g},{floor}L{' '.join(used)} {points[-1][0]:g},{floor}Z",
-                " ".join(f"{x:g},{_up(y, of.used_mib, peak)}" for x, of in points),
+                f"M{points[0][0]},{floor}L{' '.join(used)} {points[-1][0]},{floor}Z",
+                " ".join(f"{x},{_up(floor, of.used_mib, peak)}" for x, of in points),
                 [(across(xid.at), xid.number) for xid in timeline.xids.get(uuid, ())],
             )
         )
     sites = []
     for number, (site, spans) in enumerate(timeline.sites.items(), len(gpus)):
         y = TOP + number * LANE
-        bars: dict[Doing, str] = {}
         took: dict[Doing, float] = {}
         for span in spans:
-            left, width = across(span.since), max(0.5, round((span.until - span.since) * scale, 1))
-            bars[span.doing] = bars.get(span.doing, "") + f"M{left:g} {y + HEIGHT // 2}h{width:g}"
             took[span.doing] = took.get(span.doing, 0.0) + span.until - span.since
+        bars = {doing: _bars(y, doing, spans, across) for doing in took}
         title = f"{site}: " + ", ".join(f"{doing} {seconds:.1f} s" for doing, seconds in took.items())
         sites.append(SiteLane(site[:_NAMED], title, y, bars))
     step = next((step for step in _STEPS if timeline.seconds / step <= _TICKS), timeline.seconds / _TICKS)
@@ -104,6 +103,18 @@ def draw_lanes(timeline: Timeline, names: dict[str, str]) -> LaneDrawing:
     )
 
 
-def _up(y: int, value: float, most: float) -> int:
-    share = min(max(value / most, 0.0), 1.0) if most else 0.0
-    return y + HEIGHT - round(share * HEIGHT)
+def _bars(y: int, doing: Doing, spans: list[SiteSpan], across: Callable[[float], float]) -> str:
+    """Return a path of bars, of which those less than a pixel apart are one."""
+    bars: list[list[float]] = []
+    for span in spans:
+        if span.doing == doing:
+            left, right = across(span.since), max(across(span.until), across(span.since) + 0.5)
+            if bars and left - bars[-1][1] < 1:
+                bars[-1][1] = right
+            else:
+                bars.append([left, right])
+    return "".join(f"M{left:g} {y + HEIGHT // 2}h{right - left:.1f}" for left, right in bars)
+
+
+def _up(floor: int, value: int, most: int) -> int:
+    return floor - round(HEIGHT * min(max(value, 0), most) / most)

@@ -6,13 +6,17 @@ import json
 import shutil
 
 import pytest
+from msgspec.structs import replace
 from recorded_edits import replaced
 from report_folders import RECORDINGS
 
+from rekindle.judge import judge_run
 from rekindle.report.lanes import HEIGHT, LEFT, RIGHT, draw_lanes
 from rekindle.results.timeline import read_timeline
 
 RUN = RECORDINGS / "runs" / "pt_ddp-h100-x2"
+WELL = judge_run(RUN)
+ILL = replace(WELL, evidence=())
 GPU = "GPU-6064da05-6d44-3068-e734-909a66432dfa"
 
 
@@ -29,7 +33,7 @@ def edit_samples(run, change):
 
 
 def test_a_run_has_its_gpus_its_sites_and_its_rounds():
-    found = read_timeline(RUN)
+    found = read_timeline(RUN, WELL)
     assert found.seconds == 53.65
     assert len(found.gpus[GPU]) > 40
     assert max(of.utilisation for of in found.gpus[GPU]) > 20
@@ -51,9 +55,14 @@ def test_an_xid_is_found_also_where_samples_are_left_out(run):
     edit_samples(run, sample)
     path = run / "samples.jsonl"
     path.write_text("".join(f"{line}\n" * 40 for line in path.read_text().splitlines()))
-    found = read_timeline(run)
+    found = read_timeline(run, ILL)
     assert {xid.number for xid in found.xids[GPU]} == {79}
-    assert len(found.gpus[GPU]) < 400
+    assert len(found.gpus[GPU]) < 200
+    large = read_timeline(run, WELL)
+    assert 60 < len(large.gpus[GPU]) <= 80
+    assert max(of.used_mib for of in large.gpus[GPU]) == max(
+        of.used_mib for of in read_timeline(RUN, WELL).gpus[GPU]
+    )
 
 
 def test_a_gpu_that_no_longer_answers_keeps_its_xids(run):
@@ -64,13 +73,13 @@ def test_a_gpu_that_no_longer_answers_keeps_its_xids(run):
         return line
 
     edit_samples(run, sample)
-    assert [xid.number for xid in read_timeline(run).xids[GPU]] == [79]
+    assert [xid.number for xid in read_timeline(run, WELL).xids[GPU]] == [79]
 
 
 def test_a_suspension_is_drawn(run):
     span = '"suspensions": [{"since": 1795793960.0, "until": 1795793970.0, "host": null}]'
     replaced("ended.json", r'"suspensions": \[\]', span)(run)
-    found = read_timeline(run)
+    found = read_timeline(run, WELL)
     ((since, until),) = found.suspensions
     assert (since, until) == (6.0, 16.0)
     ((_, width),) = draw_lanes(found, {}).suspensions
@@ -88,7 +97,20 @@ def test_a_suspension_is_drawn(run):
 )
 def test_what_is_not_there_is_not_drawn(run, damage):
     damage(run)
-    assert read_timeline(run) is None
+    assert read_timeline(run, WELL) is None
+
+
+def test_a_thousand_rounds_are_a_bounded_path(run):
+    path = run / "evidence" / "site-1.rank-0.jsonl"
+    first = next(line for line in path.read_text().splitlines() if '"round"' in line)
+    event = json.loads(first)
+    rounds = [{**event, "round": n, "time": 1795793955 + n / 25, "seconds": 0.02} for n in range(1000)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in rounds))
+    found = read_timeline(run, WELL)
+    assert len(found.rounds) == 1000
+    drawing = draw_lanes(found, {})
+    assert max(len(bar) for lane in drawing.sites for bar in lane.bars.values()) < 8_000
+    assert len(drawing.rounds) <= 60
 
 
 def test_figures_out_of_any_order_stay_in_their_lane(run):
@@ -98,7 +120,7 @@ def test_figures_out_of_any_order_stay_in_their_lane(run):
         return line
 
     edit_samples(run, sample)
-    drawing = draw_lanes(read_timeline(run), {GPU: "GPU 0"})
+    drawing = draw_lanes(read_timeline(run, WELL), {GPU: "GPU 0"})
     assert [lane.name for lane in drawing.gpus] == ["GPU 0", "GPU-7adef50f-fa15-"]
     lane = drawing.gpus[0]
     for point in lane.memory.split():
