@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from many_hosts import many_hosts
 
+from rekindle.cli.board import make_board
+from rekindle.report.board_page import render_board_page
 from rekindle.report.reports import write_reports
 
 CHROMIUM = shutil.which("chromium")
@@ -27,7 +29,7 @@ const type = (text) => {{
 }};
 Promise.resolve((() => {{ {body} }})()).then((found) => parent.postMessage(JSON.stringify(found), "*"));
 </script></html>"""
-PAGES = ("report.html", "gpu-001/report.html")
+PAGES = ("report.html", "gpu-001/report.html", "board.html")
 AXE = os.environ.get("AXE")
 """File of axe-core's rules."""
 
@@ -42,7 +44,8 @@ def chromium(*words):
 def fleet(tmp_path_factory):
     """Return the results of 40 hosts, with their pages."""
     folder = many_hosts(tmp_path_factory.mktemp("fleet"), 40)
-    write_reports(folder)
+    board = make_board([write_reports(folder)], [])
+    (folder / "board.html").write_text(render_board_page(board, [], {folder.name: "."}))
     return folder
 
 
@@ -128,7 +131,7 @@ def test_a_click_on_a_heading_sorts_by_it_and_another_the_other_way(ask):
     assert len(set(of_job)) > 1
 
 
-@pytest.mark.parametrize(("page", "most"), zip(PAGES, (8_000, 14_000), strict=True))
+@pytest.mark.parametrize(("page", "most"), zip(PAGES, (8_000, 14_000, 8_000), strict=True))
 @pytest.mark.parametrize("width", [1280, 720, 390])
 def test_nothing_scrolls_sideways_and_a_page_has_its_end_in_sight(ask, page, width, most):
     size = "const root = document.documentElement; return [root.scrollWidth, root.scrollHeight];"

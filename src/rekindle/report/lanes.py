@@ -42,6 +42,7 @@ class LaneDrawing(NamedTuple):
     height: int
     gpus: list[Lane]
     sites: list[SiteLane]
+    doings: set[Doing]
     rounds: list[float]
     ticks: list[tuple[float, str]]
     suspensions: list[tuple[float, float]]
@@ -96,6 +97,7 @@ def draw_lanes(timeline: Timeline, names: dict[str, str]) -> LaneDrawing:
         TOP + (len(gpus) + len(sites)) * LANE + 22,
         gpus,
         sites,
+        {doing for site in sites for doing in site.bars},
         rounds[:: -(-len(rounds) // _ROUNDS) or 1],
         ticks,
         [(across(since), round((until - since) * scale, 1)) for since, until in timeline.suspensions],

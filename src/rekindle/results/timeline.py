@@ -31,13 +31,15 @@ _SMALL, _LONGEST = 1 << 18, 1 << 16
 """Bytes of a file that is read whole, and of a line in one that is not."""
 _GPU_ERRORS = "no_gpu_errors"
 """The check that has looked for Xid errors in every sample."""
-_MOST_LANES, _MOST_SPANS = 64, 20_000
-"""GPUs, and as many sites; and spans of all sites."""
+_MOST_LANES, _MOST_ROUNDS = 64, 5_000
+"""GPUs, and as many sites; and rounds of one."""
 _XIDS = re.compile(rb'"xids": ?\[ ?[0-9]')
-_READ = {b"round", b"task"}
+_BEGUN = {"model", "global"}
+_READ = {b"round", b"task", b"model", b"global"}
 _EVENT = re.compile(rb'^\{ ?"event": ?"([a-z]{1,20})"')
 
-Doing = Literal["trains", "sends", "waits"]
+Doing = Literal["trains", "sends", "waits", "works"]
+"""``works``: has a task, of which no rank reports more."""
 
 
 class Sampled(NamedTuple):
@@ -93,11 +95,11 @@ class _Sample(msgspec.Struct):
 
 @allow_decoding
 class _Seen(msgspec.Struct):
-    """What is drawn of a `RoundEvent` or a `TaskEvent`."""
+    """What is drawn of a `RoundEvent`, a `TaskEvent`, and the first model of the server's."""
 
     event: Text
     time: Time
-    site: Text
+    site: Text = ""
     round: Integer | None = None
     rank: Integer = 0
     seconds: Seconds = 0.0
@@ -176,31 +178,59 @@ def _seen(run_dir: Path) -> Iterator[_Seen]:
 
 
 def _add_sites(found: Timeline, seen: list[_Seen], start: float) -> None:
-    """Add what each site did: it trains, then sends its result, then waits until it trains again."""
-    got = {(of.site, of.round): of.time - start for of in reversed(seen) if of.event == "task"}
+    """Add what each site did: by its ranks, or else by the results that the server got of it."""
+    got: dict[str, dict[int, float]] = {}
     trained: dict[str, list[_Seen]] = {}
     for of in seen:
-        if of.event == "round" and of.rank == 0 and of.round is not None:
+        if of.event == "task" and of.round is not None:
+            got.setdefault(of.site, {}).setdefault(of.round, of.time - start)
+        elif of.event == "round" and of.rank == 0 and of.round is not None:
             trained.setdefault(of.site, []).append(of)
-    room = _MOST_SPANS
+    begun = min((of.time - start for of in seen if of.event in _BEGUN), default=None)
+    given = _given(got, begun)
     last: dict[int, float] = {}
-    for site in sorted(trained)[:_MOST_LANES]:
-        spans: list[SiteSpan] = []
-        free = None
-        for of in sorted(trained[site], key=lambda of: of.time)[: room // 3]:
-            number, end = of.round or 0, of.time - start
-            begin = end - of.seconds
-            if not 0 <= end <= found.seconds:
-                continue
-            if free is not None and begin > free:
-                spans.append(SiteSpan("waits", free, begin, number))
-            spans.append(SiteSpan("trains", max(0.0, begin), end, number))
-            last[number] = max(end, last.get(number, 0.0))
-            free = end
-            if end < (arrived := got.get((site, of.round), end)) <= found.seconds:
-                spans.append(SiteSpan("sends", end, arrived, number))
-                free = arrived
-        room -= len(spans)
-        if spans:
+    for site in sorted({*trained, *got})[:_MOST_LANES]:
+        results = got.get(site, {})
+        ranks = sorted(trained.get(site, ()), key=lambda of: of.time)[:_MOST_ROUNDS]
+        spans = _trained(ranks, results, start) if ranks else _answered(results, given)
+        if spans := [span for span in spans if 0 <= span.since <= span.until <= found.seconds]:
             found.sites[site] = spans
+        for span in spans:
+            if span.doing in {"trains", "works"}:
+                last[span.round] = max(span.until, last.get(span.round, 0.0))
     found.rounds.extend(sorted((at, number) for number, at in last.items()))
+
+
+def _trained(ranks: list[_Seen], got: dict[int, float], start: float) -> list[SiteSpan]:
+    """Return what a site did: it trains, then sends its result, then waits until it trains again."""
+    spans: list[SiteSpan] = []
+    for of in ranks:
+        number, end = of.round or 0, of.time - start
+        if spans:
+            spans.append(SiteSpan("waits", spans[-1].until, end - of.seconds, number))
+        spans.append(SiteSpan("trains", max(0.0, end - of.seconds), end, number))
+        spans.append(SiteSpan("sends", end, got.get(number, end), number))
+    return [span for span in spans if span.until > span.since]
+
+
+def _given(got: dict[str, dict[int, float]], begun: float | None) -> dict[int, float]:
+    """Return when each round began: as its model was there, or the last result of the round before."""
+    ends: dict[int, float] = {}
+    for results in got.values():
+        for number, at in results.items():
+            ends[number] = max(at, ends.get(number, at))
+    given = {number + 1: at for number, at in ends.items()}
+    if begun is not None and ends:
+        given.setdefault(min(ends), begun)
+    return given
+
+
+def _answered(got: dict[int, float], given: dict[int, float]) -> list[SiteSpan]:
+    """Return what a site without evidence of its own did: it has a task, then waits for the next round."""
+    spans: list[SiteSpan] = []
+    for number, at in sorted(got.items())[:_MOST_ROUNDS]:
+        if number in given:
+            if spans:
+                spans.append(SiteSpan("waits", spans[-1].until, given[number], number))
+            spans.append(SiteSpan("works", given[number], at, number))
+    return [span for span in spans if span.until > span.since]

@@ -46,6 +46,15 @@ def test_a_run_has_its_gpus_its_sites_and_its_rounds():
         assert all(one.until <= other.since for one, other in itertools.pairwise(spans))
 
 
+def test_a_job_of_others_has_what_its_server_got():
+    run = RECORDINGS / "examples" / "hello-numpy"
+    found = read_timeline(run, judge_run(run))
+    assert [span.doing for span in found.sites["site-1"]] == ["works"] * 3  # is the last in each round
+    assert [span.doing for span in found.sites["site-2"]] == ["works", "waits", "works", "waits", "works"]
+    assert [number for _, number in found.rounds] == [0, 1, 2]
+    assert draw_lanes(found, {}).doings == {"works", "waits"}
+
+
 def test_an_xid_is_found_also_where_samples_are_left_out(run):
     def sample(number, line):
         if number == 37:
