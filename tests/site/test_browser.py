@@ -131,7 +131,7 @@ def test_a_click_on_a_heading_sorts_by_it_and_another_the_other_way(ask):
     assert len(set(of_job)) > 1
 
 
-@pytest.mark.parametrize(("page", "most"), zip(PAGES, (8_000, 14_000, 8_000), strict=True))
+@pytest.mark.parametrize(("page", "most"), list(zip(PAGES, (8_000, 14_000, 8_000), strict=True)))
 @pytest.mark.parametrize("width", [1280, 720, 390])
 def test_nothing_scrolls_sideways_and_a_page_has_its_end_in_sight(ask, page, width, most):
     size = "const root = document.documentElement; return [root.scrollWidth, root.scrollHeight];"
