@@ -20,7 +20,7 @@ class Cell(NamedTuple):
     job: str | None
 
 
-class Line(NamedTuple):
+class HostLine(NamedTuple):
     """A host; ``number`` is its place in the inventory."""
 
     number: int
@@ -45,9 +45,9 @@ class Fleet(NamedTuple):
     tiles: list[tuple[RowKind, int]]
     """How many hosts amount to each kind, the worst first."""
     jobs: list[str | None]
-    lines: list[Line]
+    lines: list[HostLine]
     """Hosts that something is wrong with, the worst first."""
-    passed: list[Line]
+    passed: list[HostLine]
     letters: list[tuple[RowKind, str]]
     """Of the kinds in ``lines``."""
     squares: list[Square]
@@ -94,18 +94,18 @@ def _mark(kind: RowKind | None) -> str:
     return "" if kind is None or kind in NO_FAILURE else choose_letter(kind)
 
 
-def _is_well(line: Line) -> bool:
+def _is_well(line: HostLine) -> bool:
     return all(cell.kind is None or cell.kind in NO_FAILURE for cell in line.cells)
 
 
-def _worst(line: Line) -> list[int]:
+def _worst(line: HostLine) -> list[int]:
     return sorted(rank_kind(cell.kind) for cell in line.cells if cell.kind)
 
 
-def _line(number: int, host: HostResults, jobs: list[str | None]) -> Line:
+def _line(number: int, host: HostResults, jobs: list[str | None]) -> HostLine:
     of = {job: [row for row in host.rows if row.job == job] for job in jobs}
     cells = [Cell(find_standing(rows) if rows else None, job) for job, rows in of.items()]
-    return Line(number, host.name, _gpus(host), find_standing(host.rows) if host.rows else None, cells)
+    return HostLine(number, host.name, _gpus(host), find_standing(host.rows) if host.rows else None, cells)
 
 
 def _gpus(host: HostResults) -> str:
