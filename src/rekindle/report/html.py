@@ -20,7 +20,7 @@ from rekindle.results.causes import find_standing, group_causes, quote_failure
 from rekindle.results.contents import HostResults, Results
 from rekindle.results.folds import fold_rows
 from rekindle.results.row import Row
-from rekindle.results.timeline import read_timeline
+from rekindle.results.timeline import SAMPLES, read_timeline
 
 from . import lanes
 from . import plot as axes
@@ -126,6 +126,7 @@ class Pages:
             "axes": axes,
             "timeline": partial(_lanes, host),
             "lane": lanes,
+            "most_samples": SAMPLES,
             "make_round_rows": make_round_rows if host.name == folders.FEDERATIONS else None,
             "group_checks": group_checks,
             "count_checks": count_checks,

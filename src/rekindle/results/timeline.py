@@ -25,7 +25,7 @@ from rekindle.records.base import (
     read_valid,
 )
 
-_MOST_SAMPLES, _MOST_XIDS = 80, 50
+SAMPLES, _MOST_XIDS = 80, 50
 """Of one file: samples that are read, evenly, and samples with Xid errors."""
 _SMALL, _LONGEST = 1 << 18, 1 << 16
 """Bytes of a file that is read whole, and of a line in one that is not."""
@@ -142,12 +142,12 @@ def _pick_samples(path: Path, *, all_of_them: bool) -> Iterator[bytes]:
         size = os.fstat(stream.fileno()).st_size
         if all_of_them or size <= _SMALL:
             lines = stream.read(files.LIMIT).splitlines()
-            step = -(-len(lines) // _MOST_SAMPLES) or 1
+            step = -(-len(lines) // SAMPLES) or 1
             marked = islice((n for n, line in enumerate(lines) if _XIDS.search(line)), _MOST_XIDS)
             yield from (lines[n] for n in sorted({*range(0, len(lines), step), *marked}))
             return
-        for number in range(_MOST_SAMPLES):
-            stream.seek(size * number // _MOST_SAMPLES)
+        for number in range(SAMPLES):
+            stream.seek(size * number // SAMPLES)
             stream.readline(_LONGEST)
             yield stream.readline(_LONGEST)
 

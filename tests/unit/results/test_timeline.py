@@ -8,10 +8,12 @@ import shutil
 import pytest
 from msgspec.structs import replace
 from recorded_edits import replaced
-from report_folders import RECORDINGS
+from report_folders import PLAN, RECORDINGS, add_host, fill
 
 from rekindle.judge import judge_run
+from rekindle.report.html import Pages
 from rekindle.report.lanes import HEIGHT, LEFT, RIGHT, draw_lanes
+from rekindle.results.contents import gather_results
 from rekindle.results.timeline import read_timeline
 
 RUN = RECORDINGS / "runs" / "pt_ddp-h100-x2"
@@ -136,3 +138,23 @@ def test_figures_out_of_any_order_stay_in_their_lane(run):
         x, y = map(float, point.split(","))
         assert LEFT <= x <= RIGHT
         assert lane.y <= y <= lane.y + HEIGHT
+
+
+def test_names_in_evidence_are_data_on_the_page(tmp_path):
+    evil = '"></svg><script>alert(1)</script>\x1b[0m'
+    verdict = replace(WELL, host="gpu-1")
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1", plan=replace(PLAN, jobs=(verdict.job,)), verdict=verdict)
+    run = shutil.copytree(RUN, tmp_path / "gpu-1" / verdict.job, dirs_exist_ok=True)
+
+    def sample(number, line):
+        return {**line, "gpus": {evil: next(iter(line["gpus"].values()))}}
+
+    edit_samples(run, sample)
+    path = run / "evidence" / "site-1.rank-0.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps({**line, "site": evil}) + "\n" for line in lines))
+    results = gather_results(tmp_path)
+    page = Pages(results).render_host(results.hosts[0])
+    assert "<script" not in page
+    assert "\x1b" not in page
+    assert page.count("&lt;script&gt;alert(1)") >= 2
