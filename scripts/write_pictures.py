@@ -41,16 +41,18 @@ def main() -> None:
         for folder, hosts in ((few, 8), (many, 40)):
             folder.mkdir(parents=True)
             subprocess.run([sys.executable, "-m", "many_hosts", folder, str(hosts)], check=True)
+        asked = many / "run.json"
+        asked.write_text(asked.read_text(encoding="utf-8").replace(home, "/srv/fleet"), encoding="utf-8")
         _print_answer(many)  # which writes its pages
         lines = [f"$ rekindle report {few}", "", *_print_answer(few)[:-3]]
-        if home in "".join(lines):
-            raise SystemExit(f"The answer names {home}, a folder of this machine.")
+        if home in "".join([*lines, (many / "report.html").read_text(encoding="utf-8")]):
+            raise SystemExit(f"The pictures name {home}, a folder of this machine.")
         for scheme in _THEMES:
             terminal = Path(f"{scheme}.html")
             terminal.write_text(_render_terminal("\n".join(lines), scheme), encoding="utf-8")
             size = (round(_COLUMNS * 7.23) + 70, 32 + round(16.8 * len(lines)))
             _photograph(chromium, terminal, f"answer-{scheme}.png", scheme, size)
-            _photograph(chromium, many / "report.html", f"page-{scheme}.png", scheme, (1000, 760))
+            _photograph(chromium, many / "report.html", f"page-{scheme}.png", scheme, (1100, 560))
 
 
 def _print_answer(folder: Path) -> list[str]:

@@ -25,6 +25,8 @@ class Point(NamedTuple):
     worse: float
     """Relative to the strip's median."""
     bad: bool
+    gpu: str | None
+    """Its UUID; None for all GPUs of a host."""
 
 
 class Strip(NamedTuple):
@@ -38,6 +40,8 @@ class Strip(NamedTuple):
     middle: float
     norm: float | None
     points: tuple[Point, ...]
+    varies: bool
+    """Whether points have different values."""
 
 
 def make_strips(records: Iterable[AcceptanceRecord], flaws: Iterable[Flaw]) -> list[Strip]:
@@ -51,7 +55,7 @@ def make_strips(records: Iterable[AcceptanceRecord], flaws: Iterable[Flaw]) -> l
     groups: dict[tuple[str, Kind, str], list[tuple[AcceptanceRecord, Measurement, float]]] = {}
     for record in records:
         models = {gpu.uuid: gpu.name for gpu in record.gpus}
-        for (name, uuid), (measurement, value) in _shown(record).items():
+        for (name, uuid), (measurement, value) in pick_figures(record).items():
             model = models.get(uuid or "", record.kind.model)
             groups.setdefault((name, record.kind, model), []).append((record, measurement, value))
     order = list(load_measures())
@@ -66,13 +70,15 @@ def make_strips(records: Iterable[AcceptanceRecord], flaws: Iterable[Flaw]) -> l
                 value,
                 measure.worse(value, centre),
                 not bad.isdisjoint({(record.host, measurement.gpu, name), (record.host, None, name)}),
+                measurement.gpu,
             )
             for record, measurement, value in figures
         )
         nvls = " with NVLS" if kind.nvls else ""
         its = "" if model == kind.model else f", of these {model}"
         of = f"{kind.count} × {kind.model}{its} by {kind.topology}{nvls}, driver {kind.driver}"
-        drawn.append(Strip(name, of, measure, figures[0][1].size, centre, figures[0][1].norm, points))
+        varies = len({value for _, _, value in figures}) > 1
+        drawn.append(Strip(name, of, measure, figures[0][1].size, centre, figures[0][1].norm, points, varies))
     return drawn
 
 
@@ -92,7 +98,7 @@ def find_worst(drawn: Iterable[Strip]) -> list[Point]:
     return list(by_gpu.values())[:3]
 
 
-def _shown(record: AcceptanceRecord) -> dict[tuple[str, str | None], tuple[Measurement, float]]:
+def pick_figures(record: AcceptanceRecord) -> dict[tuple[str, str | None], tuple[Measurement, float]]:
     """Return one figure for each GPU and name: its worst pair, or the largest size."""
     shown: dict[tuple[str, str | None], tuple[Measurement, float]] = {}
     for measurement in record.measurements:

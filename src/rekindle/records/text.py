@@ -40,7 +40,10 @@ def shorten_text(text: str, longest: int = LONGEST) -> str:
 
 def clean_text(text: str, most: int = _MOST) -> str:
     """Return ``text``, cut to ``most``, without control sequences and what XML 1.0 forbids."""
-    return _FORBIDDEN.sub("", _SEQUENCE.sub("", shorten_text(text, most)))
+    text = shorten_text(text, most)
+    if text.isprintable():  # what is forbidden is not, and most texts are
+        return text
+    return _FORBIDDEN.sub("", _SEQUENCE.sub("", text))
 
 
 def fold_line(text: str) -> str:

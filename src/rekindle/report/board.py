@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The board as a table, for a terminal and in Markdown."""
+"""The whole board as a table, for a terminal and in Markdown."""
 
 import html
 import re
@@ -7,10 +7,10 @@ import re
 from rekindle.records.text import fold_line, format_duration
 from rekindle.results.board import Board, BoardLine
 
+from .digest import NOTHING
 from .table import format_grid
 
 _SHARES = {"job": 0.15, "where": 0.25, "verdict": 1.0, "since": 0.1, "duration": 1.0}
-_NOTHING = "No run has a job."
 _MEANING = re.compile(r"[\\`*_~\[\]{}#$|]|(?<=www)\.|:(?=//)")
 """Markup of Markdown and its dialects, apart from HTML's."""
 
@@ -22,7 +22,7 @@ def format_board(board: Board, width: int, colour: bool) -> str:
         job, host, environment, nvflare, *rest = _cells(line)
         where = ", ".join([host, environment, f"NVFlare {nvflare}"])
         rows.append(dict(zip([*_SHARES, "what"], [job, where, *rest], strict=True)))
-    table = format_grid(rows, _SHARES, width, colour) or _NOTHING
+    table = format_grid(rows, _SHARES, width, colour) or NOTHING
     return "\n".join([table, *map(fold_line, board.unread)])
 
 

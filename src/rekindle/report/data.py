@@ -6,6 +6,7 @@ from typing import Literal
 import msgspec
 
 from rekindle.records import Outcome
+from rekindle.results.causes import Cause, group_causes
 from rekindle.results.contents import HostResults, Results, State
 from rekindle.results.row import Row, RowKind
 
@@ -50,6 +51,21 @@ class RowData(msgspec.Struct):
     lock_sha256: str | None
 
 
+class CauseData(msgspec.Struct):
+    """Rows that failed alike."""
+
+    name: str
+    """The same in each run: ``fail-the-nvidia-driver-is-older-than``."""
+    verdict: RowKind
+    message: str
+    """Of the first row."""
+    remedy: str | None
+    layer: str | None
+    required: bool
+    hosts: list[str]
+    jobs: list[str]
+
+
 class ResultsData(msgspec.Struct):
     """What a results folder holds."""
 
@@ -58,6 +74,8 @@ class ResultsData(msgspec.Struct):
     started: str
     passed: bool
     state: State
+    causes: list[CauseData]
+    """The worst and most frequent first."""
     hosts: list[HostData]
     rows: list[RowData]
 
@@ -70,8 +88,22 @@ def make_results_data(results: Results) -> ResultsData:
         started=results.playbook.started,
         passed=results.passed,
         state=results.state,
+        causes=[_cause(cause) for cause in group_causes(results.rows)],
         hosts=[_host(host) for host in results.hosts],
         rows=[_row(row) for row in results.rows],
+    )
+
+
+def _cause(cause: Cause) -> CauseData:
+    return CauseData(
+        name=cause.name,
+        verdict=cause.kind,
+        message=cause.message,
+        remedy=cause.remedy,
+        layer=cause.layer,
+        required=cause.required,
+        hosts=cause.hosts,
+        jobs=cause.jobs,
     )
 
 

@@ -12,17 +12,23 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from rekindle.acceptance.strips import Strip
 from rekindle.host import folders
 from rekindle.records import VerdictRecord
 from rekindle.records.text import clean_text, format_duration
 from rekindle.results.causes import find_standing, group_causes, quote_failure
 from rekindle.results.contents import HostResults, Results
 from rekindle.results.folds import fold_rows
+from rekindle.results.row import Row
+from rekindle.results.timeline import SAMPLES, read_timeline
 
+from . import lanes
 from . import plot as axes
-from . import strip as lane
+from . import strip as band
 from .answer import summarise_answer
-from .matrix import make_matrix
+from .checks import count_checks, group_checks
+from .figures import group_points, make_figures
+from .matrix import choose_letter, make_fleet
 from .plot import Plot, make_plot
 from .rounds import make_round_rows
 from .steps import find_next_steps
@@ -47,50 +53,103 @@ def _environment() -> Environment:
 
 
 @cache
+def _our(name: str) -> str:
+    return files("rekindle.report").joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
 def _script() -> dict[str, str]:
     """Return the page's only script, and the digest by which its policy knows it."""
-    text = files("rekindle.report").joinpath("matrix.js").read_text(encoding="utf-8")
+    text = _our("page.js")
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return {"text": Markup(text), "digest": f"sha256-{digest}"}
 
 
-def render_page(results: Results) -> str:
-    """Return the page of all hosts: the answer, the matrix, each cause once, and acceptance."""
-    accepted, strips = results.accepted
-    found = group_causes(results.rows)
+def render_template(name: str, **values: Any) -> str:
+    """Return a page by its template; each value is cleaned and escaped."""
     return (
         _environment()
-        .get_template("report.html.j2")
-        .render(
+        .get_template(name)
+        .render(quote_failure=quote_failure, style=Markup(_our("page.css")), **values)
+    )
+
+
+class Pages:
+    """The pages of a results folder."""
+
+    def __init__(self, results: Results) -> None:
+        """Take what was gathered."""
+        self._results = results
+        self._accepted, self._strips = results.accepted
+        self._judged = {of.host: of for of in self._accepted.hosts}
+        self._points = group_points(self._strips)
+
+    def render_all(self) -> str:
+        """Return the page of all hosts: the answer, each cause once, what is not proven, or the only host."""
+        results = self._results
+        found = group_causes(results.rows)
+        steps = find_next_steps(found, results.playbook, Path())
+        folders_of_steps = {step.folder for step in steps if step and step.folder}
+        only = results.hosts[0] if len(results.hosts) == 1 else None
+        return render_template(
+            "report.html.j2",
             results=results,
             answer=summarise_answer(results),
-            matrix=make_matrix(results),
-            causes=list(zip(found, find_next_steps(found, results.playbook, Path()), strict=True)),
-            cited=quote_failure,
+            fleet=make_fleet(results),
+            choose_letter=choose_letter,
+            causes=list(zip(found, steps, strict=True)),
+            folder=folders_of_steps.pop() if len(folders_of_steps) == 1 else "",
             folds=fold_rows(results.rows),
-            accepted=accepted,
-            strips=[lane.draw_strip(strip) for strip in strips],
-            lane=lane,
+            accepted=self._accepted,
+            strips=[band.draw_strip(strip) for strip in self._strips if strip.varies],
+            same=list(dict.fromkeys(_alike(strip) for strip in self._strips if not strip.varies)),
+            kinds=list(dict.fromkeys(strip.of for strip in self._strips)),
+            band=band,
+            only=only,
             script=_script(),
+            **(self._body(only, "") if only else {}),
         )
-    )
+
+    def render_host(self, host: HostResults) -> str:
+        """Return the page of one host, which lies in its folder."""
+        kind = find_standing(host.rows) if host.rows else None
+        run = self._results.playbook.run
+        return render_template("host.html.j2", run=run, kind=kind, **self._body(host, "../"))
+
+    def _body(self, host: HostResults, up: str) -> dict[str, Any]:
+        return {
+            "result": host,
+            "up": up,
+            "inline": not up,
+            "alone": sum(row.verdict is not None for row in host.rows) == 1,
+            "make_plots": make_plots,
+            "axes": axes,
+            "timeline": partial(_lanes, host),
+            "lane": lanes,
+            "most_samples": SAMPLES,
+            "make_round_rows": make_round_rows if host.name == folders.FEDERATIONS else None,
+            "group_checks": group_checks,
+            "count_checks": count_checks,
+            "judgement": self._judged.get(host.name),
+            "figures": make_figures(host.acceptance, self._points.get(host.name, ()))
+            if host.acceptance
+            else None,
+        }
 
 
-def render_host_page(results: Results, host: HostResults) -> str:
-    """Return the page of one host, which lies in its folder."""
-    return (
-        _environment()
-        .get_template("host.html.j2")
-        .render(
-            run=results.playbook.run,
-            result=host,
-            kind=find_standing(host.rows) if host.rows else None,
-            plots=make_plots,
-            rounds=make_round_rows if host.name == folders.FEDERATIONS else None,
-            axes=axes,
-            cited=quote_failure,
-        )
-    )
+def _alike(strip: Strip) -> str:
+    unit = f" {strip.measure.unit}" if strip.measure.unit else ""
+    return f"{strip.name} {strip.middle:.4g}{unit}"
+
+
+def _lanes(host: HostResults, row: Row) -> lanes.LaneDrawing | None:
+    """Return the lanes of a run, with its GPUs as the host numbers them."""
+    found = read_timeline(row.home, row.verdict) if row.home and row.verdict else None
+    if found is None:
+        return None
+    gpus = host.host.gpus if host.host else ()
+    names = {gpu.uuid: f"GPU {gpu.index}" for gpu in gpus if gpu.uuid}
+    return lanes.draw_lanes(found, names)
 
 
 def _quoted(text: str, safe: str = "") -> str:

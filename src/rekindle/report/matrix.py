@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts by jobs, a letter each: the first table of the page."""
+"""Hosts by jobs, a letter each, the worst first: for the page's tiles, its map of hosts and its table."""
 
 from collections import Counter
 from typing import NamedTuple
 
-from rekindle.results.causes import find_standing, rank_kind
+from rekindle.host import folders
+from rekindle.results.causes import NO_FAILURE, find_standing, rank_kind
 from rekindle.results.contents import HostResults, Results
 from rekindle.results.row import RowKind
 
@@ -19,45 +20,92 @@ class Cell(NamedTuple):
     job: str | None
 
 
-class MatrixLine(NamedTuple):
-    """A host."""
+class HostLine(NamedTuple):
+    """A host; ``number`` is its place in the inventory."""
 
+    number: int
     host: str
     gpus: str
+    kind: RowKind | None
+    """What it amounts to; None for a site of a federation without a row of its own."""
     cells: list[Cell]
-    kinds: list[RowKind]
-    """Of its cells, each once."""
 
 
-class Matrix(NamedTuple):
+class Square(NamedTuple):
+    """A host on the map; one that is as it should be has no letter."""
+
+    host: str
+    kind: RowKind | None
+    letter: str
+
+
+class Fleet(NamedTuple):
     """All hosts; the column of ``None`` is of hosts themselves."""
 
+    tiles: list[tuple[RowKind, int]]
+    """How many hosts amount to each kind, the worst first."""
     jobs: list[str | None]
-    lines: list[MatrixLine]
-    kinds: list[tuple[RowKind, str, int]]
-    """Each kind with its letter and how many cells have it, the worst first."""
+    lines: list[HostLine]
+    """Hosts that something is wrong with, the worst first."""
+    passed: list[HostLine]
+    letters: list[tuple[RowKind, str]]
+    """Of the kinds in ``lines``."""
+    squares: list[Square]
+    gpus: str | None
+    """Those of each host, if all hosts in ``lines`` have the same."""
 
-    @staticmethod
-    def letter(kind: RowKind) -> str:
-        """Return the letter that stands for a kind."""
-        return _LETTERS.get(kind, kind[0])
+
+def choose_letter(kind: RowKind) -> str:
+    """Return the letter that stands for a kind."""
+    return _LETTERS.get(kind, kind[0])
 
 
-def make_matrix(results: Results) -> Matrix:
+def make_fleet(results: Results) -> Fleet:
     """Lay out results."""
     jobs = list(dict.fromkeys(row.job for row in results.rows))
     jobs.sort(key=lambda job: job is not None)
-    lines = [_line(host, jobs) for host in results.hosts]
-    counts = Counter(cell.kind for line in lines for cell in line.cells if cell.kind)
-    kinds = [(kind, Matrix.letter(kind), counts[kind]) for kind in sorted(counts, key=rank_kind)]
-    return Matrix(jobs, lines, kinds)
+    lines = [_line(number, host, jobs) for number, host in enumerate(results.hosts)]
+    counts = Counter(line.kind for line in lines if line.kind)
+    passed = [line for line in lines if _is_well(line)]
+    bad = sorted((line for line in lines if not _is_well(line)), key=_worst)
+    kinds = {cell.kind for line in bad for cell in line.cells if cell.kind}
+    gpus = {line.gpus for line in bad}
+    squares = [
+        Square(
+            line.host,
+            line.kind,
+            "" if line.kind is None or line.kind in NO_FAILURE else choose_letter(line.kind),
+        )
+        for line in lines
+        if line.host != folders.FEDERATIONS
+    ]
+    return Fleet(
+        [(kind, counts[kind]) for kind in sorted(counts, key=rank_kind)],
+        jobs,
+        bad,
+        passed,
+        [(kind, choose_letter(kind)) for kind in sorted(kinds, key=rank_kind)],
+        squares,
+        gpus.pop() if len(gpus) == 1 else None,
+    )
 
 
-def _line(host: HostResults, jobs: list[str | None]) -> MatrixLine:
+def _mark(kind: RowKind | None) -> str:
+    return "" if kind is None or kind in NO_FAILURE else choose_letter(kind)
+
+
+def _is_well(line: HostLine) -> bool:
+    return all(cell.kind is None or cell.kind in NO_FAILURE for cell in line.cells)
+
+
+def _worst(line: HostLine) -> list[int]:
+    return sorted(rank_kind(cell.kind) for cell in line.cells if cell.kind)
+
+
+def _line(number: int, host: HostResults, jobs: list[str | None]) -> HostLine:
     of = {job: [row for row in host.rows if row.job == job] for job in jobs}
     cells = [Cell(find_standing(rows) if rows else None, job) for job, rows in of.items()]
-    kinds = list(dict.fromkeys(cell.kind for cell in cells if cell.kind))
-    return MatrixLine(host.name, _gpus(host), cells, kinds)
+    return HostLine(number, host.name, _gpus(host), find_standing(host.rows) if host.rows else None, cells)
 
 
 def _gpus(host: HostResults) -> str:

@@ -13,17 +13,19 @@ from prometheus_client.registry import Collector
 from rekindle.acceptance.catalogue import load_measures
 from rekindle.host import folders
 from rekindle.records import parse_time
-from rekindle.records.text import fold_line
-from rekindle.results.causes import find_standing
+from rekindle.records.text import fold_line, shorten_text
+from rekindle.results.causes import find_standing, generalise_text, group_causes
 from rekindle.results.contents import HostResults, Results
 
 LabelsT = TypeVar("LabelsT", bound=tuple[str, ...])
 
-_JOB, _GPU = ("host", "job"), ("host", "gpu", "uuid", "model", "figure", "unit")
+_JOB, _GPU = ("host", "job"), ("host", "model", "figure", "unit")
+_CAUSE = ("cause", "verdict", "layer", "required", "message")
+_MESSAGE = 200
 
 
 def render_metrics(results: Results) -> bytes:
-    """Return the run's verdicts, times, rounds, GPU figures and ends of leases."""
+    """Return the run's verdicts and causes, times, rounds, GPU figures and ends of leases."""
     return generate_latest(_Run(results))
 
 
@@ -51,18 +53,33 @@ class _Run(Collector):
         yield _gauge("lease_end_timestamp_seconds", "When the host's lease ends.", ("host",), ends)
         accepted = {(fold_line(of.host), of.verdict): 1 for of in results.accepted[0].hosts}
         yield _gauge("acceptance", "1 for the verdict on the host's GPUs.", ("host", "verdict"), accepted)
-        figures = dict(figure for host in results.hosts for figure in _figures(host))
-        yield _gauge("gpu_figure", "What a GPU does, as it was measured before jobs ran.", _GPU, figures)
+        figures = {labels: value for host in results.hosts for labels, value in _figures(host).items()}
+        text = "What the worst GPU of a host does, as it was measured before jobs ran."
+        yield _gauge("worst_gpu_figure", text, _GPU, figures)
 
     def _jobs(self) -> Iterator[GaugeMetricFamily]:
         rows = {(fold_line(row.host), fold_line(row.job or "")): row for row in self._results.rows}
-        verdicts = {(*key, row.kind, str(row.required).lower()): 1 for key, row in rows.items()}
+        found = group_causes(self._results.rows)
+        names = {row.host for row in rows.values()}
+        named = {id(row): (cause.name, cause.layer or "") for cause in found for row in cause.rows}
+        verdicts = {
+            (*key, row.kind, str(row.required).lower(), *named.get(id(row), ("", ""))): 1
+            for key, row in rows.items()
+        }
+        hosts = {
+            (
+                *(cause.name, cause.kind, cause.layer or "", str(cause.required).lower()),
+                shorten_text(fold_line(generalise_text(cause.message, names)), _MESSAGE),
+            ): len(cause.hosts)
+            for cause in found
+        }
+        yield _gauge("cause_hosts", "Hosts on which a cause shows.", _CAUSE, hosts)
         judged = {key: row.verdict for key, row in rows.items() if row.verdict}
         started = {key: _seconds(verdict.started) for key, verdict in judged.items()}
         took = {key: verdict.duration_s for key, verdict in judged.items()}
         rounds = {key: len({of.round for of in verdict.rounds}) for key, verdict in judged.items()}
         text = "1 for the verdict on the job, or on the host itself where the job is empty."
-        yield _gauge("verdict", text, (*_JOB, "verdict", "required"), verdicts)
+        yield _gauge("verdict", text, (*_JOB, "verdict", "required", "cause", "layer"), verdicts)
         yield _gauge("job_started_timestamp_seconds", "When the run that was judged began.", _JOB, started)
         yield _gauge("job_duration_seconds", "How long it took.", _JOB, took)
         yield _gauge("job_rounds", "Rounds that left evidence.", _JOB, rounds)
@@ -79,10 +96,11 @@ def _gauge(
     return family
 
 
-def _figures(host: HostResults) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Return the rates of each GPU."""
+def _figures(host: HostResults) -> dict[tuple[str, ...], float]:
+    """Return the lowest rate of a host's GPUs, by figure and model: a line, not one a GPU."""
     known, record = load_measures(), host.acceptance
     gpus = {gpu.uuid: gpu for gpu in (record.gpus if record else ())}
+    found: dict[tuple[str, ...], float] = {}
     for measured in record.measurements if record else ():
         gpu, measure = gpus.get(measured.gpu or ""), known.get(measured.name)
         if (
@@ -92,8 +110,10 @@ def _figures(host: HostResults) -> Iterator[tuple[tuple[str, ...], float]]:
             and measure.of == "gpu"
             and measure.fault == "speed"
         ):
-            labels = (host.name, str(gpu.index), gpu.uuid, gpu.name, measured.name, measured.unit)
-            yield tuple(map(fold_line, labels)), measured.value
+            labels = tuple(map(fold_line, (host.name, gpu.name, measured.name, measured.unit)))
+            value = found.get(labels, measured.value)
+            found[labels] = value if measure.worse(value, measured.value) >= 0 else measured.value
+    return found
 
 
 def _seconds(stamp: str | None) -> float | None:

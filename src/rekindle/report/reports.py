@@ -18,7 +18,7 @@ from rekindle.results.links import refuse_links
 from .acceptance import format_worst
 from .answer import format_answer
 from .data import make_results_data
-from .html import render_host_page, render_page
+from .html import Pages
 from .junit import render_junit
 from .metrics import render_metrics
 from .steps import make_host_lists
@@ -39,9 +39,10 @@ def write_reports(folder: Path) -> Results:
     refuse_links(folder)
     try:
         cleaned = change_texts(to_builtins(make_results_data(results)), clean_text)
+        pages = Pages(results)
         reports = {
-            "report.html": render_page(results).encode(),
-            **{page: render_host_page(results, host).encode() for page, host in _pages(results)},
+            "report.html": pages.render_all().encode(),
+            **{page: pages.render_host(host).encode() for page, host in _pages(results)},
             "results.json": json.dumps(cleaned, indent=2, allow_nan=False).encode() + b"\n",
             "junit.xml": render_junit(results),
             "metrics.prom": render_metrics(results),

@@ -17,7 +17,18 @@ from .row import Row, RowKind, State
 
 T = TypeVar("T")
 
+_PAST = 20
+"""Runs of which a trend is drawn."""
 _NO_VERDICT = {"READY", "RETIRED", "RUNNING"}
+
+
+class Past(msgspec.Struct):
+    """One run's result for a line."""
+
+    run: str
+    began: str
+    verdict: RowKind
+    duration_s: float | None
 
 
 class BoardLine(msgspec.Struct):
@@ -49,8 +60,14 @@ class BoardLine(msgspec.Struct):
     since: str
     since_run: str
     """First of the runs that have had this verdict without a break."""
+    was: RowKind | None
+    """Verdict of the run before the newest; None if there is none."""
+    slower: float | None
+    """How many times as long it took as then; None where one of them did not pass, or was not timed."""
     changed: list[str]
-    """Differences from the run before the newest."""
+    """Differences from that run."""
+    past: list[Past]
+    """The last runs, the newest last."""
 
 
 class Board(msgspec.Struct):
@@ -196,8 +213,19 @@ def _line(
         began=newest.began,
         since=first.began,
         since_run=first.run,
+        was=was.kind if was else None,
+        slower=_slower(row, was),
         changed=[*_changed(row, was)] if was else [],
+        past=[
+            Past(entry.run, entry.began, entry.row.kind, entry.row.duration_s) for entry in history[-_PAST:]
+        ],
     )
+
+
+def _slower(row: Row, was: Row | None) -> float | None:
+    if was is None or not (row.kind == was.kind == "PASS" and row.duration_s and was.duration_s):
+        return None
+    return row.duration_s / was.duration_s
 
 
 def _changed(row: Row, was: Row) -> Iterator[str]:

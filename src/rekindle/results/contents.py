@@ -75,12 +75,12 @@ class Results:
     playbook: PlaybookRecord
     hosts: tuple[HostResults, ...]
 
-    @property
+    @cached_property
     def rows(self) -> tuple[Row, ...]:
         """All rows, host by host."""
         return tuple(row for host in self.hosts for row in host.rows)
 
-    @property
+    @cached_property
     def passed(self) -> bool:
         """Whether there is a required row and every such row is PASS."""
         required = [row for row in self.rows if row.required]
@@ -91,7 +91,7 @@ class Results:
         """The acceptance of these hosts alone, and their figures as they are shown."""
         return compare_accepted([self], [])
 
-    @property
+    @cached_property
     def state(self) -> State:
         """The state of all hosts together."""
         if self.passed:

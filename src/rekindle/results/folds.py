@@ -11,6 +11,16 @@ from .causes import NO_FAILURE
 from .row import Row, RowKind, format_clock
 
 
+def describe_times(times: Iterable[tuple[float | None, str]]) -> tuple[str, str, str]:
+    """Return the shortest, the median and the longest of times, and whose that is."""
+    timed = [(seconds, host) for seconds, host in times if seconds is not None]
+    if not timed:
+        return "–", "–", "–"
+    seconds, host = max(timed)
+    middle = median(seconds for seconds, _ in timed)
+    return format_duration(min(timed)[0]), format_duration(middle), f"{format_duration(seconds)} ({host})"
+
+
 @dataclass(frozen=True)
 class Fold:
     """Rows of one job (None: hosts themselves) and one kind."""
@@ -22,12 +32,7 @@ class Fold:
     @property
     def times(self) -> tuple[str, str, str]:
         """The fastest, the median and the slowest run, with its host."""
-        timed = [(row.duration_s, row.host) for row in self.rows if row.duration_s is not None]
-        if not timed:
-            return "–", "–", "–"
-        seconds, host = max(timed)
-        middle = median(seconds for seconds, _ in timed)
-        return format_duration(min(timed)[0]), format_duration(middle), f"{format_duration(seconds)} ({host})"
+        return describe_times((row.duration_s, row.host) for row in self.rows)
 
     @property
     def note(self) -> str:

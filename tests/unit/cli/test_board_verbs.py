@@ -42,7 +42,9 @@ def results(tmp_path, jobs):
 def test_it_takes_runs_and_folders_of_runs_each_once(call, results):
     first, second = sorted(results.iterdir())
     status, out, _ = call("board", results)
-    assert (status, out.count("pt_ddp"), "PASS" in out, "was FAIL" in out) == (0, 1, True, True)
+    assert (status, out.count("FAIL → PASS: pt_ddp on gpu-1"), out.count("pt_ddp")) == (0, 1, 2)
+    everything = call("board", results, "--all")[1]
+    assert (everything.count("pt_ddp"), "PASS" in everything, "was FAIL" in everything) == (1, True, True)
     assert call("board", first)[0] == 1
     assert call("board", first, second)[1] == out
     assert call("board", results, first, second, first / ".." / second.name)[1] == out
@@ -51,6 +53,15 @@ def test_it_takes_runs_and_folders_of_runs_each_once(call, results):
 @pytest.mark.parametrize("name", ["board", "runs"])
 def test_json_fits_its_schema(ask, results, name):
     assert ask(name, results)[0] == 0
+
+
+def test_a_page_is_written_with_links_to_runs_beside_it(call, results, tmp_path):
+    page = results / "board.html"
+    assert call("board", results, "--page", page)[:2] == call("board", results)[:2]
+    assert 'href="20261102T000000Z/gpu-1/report.html#pt_ddp"' in page.read_text()
+    status, out, err = call("board", results, "--page", page / "board.html")
+    assert (status, out) == (2, "")
+    assert "board.html cannot be written: File exists. Fix: name a file in a folder" in err
 
 
 def test_markdown_is_a_table(call, results):

@@ -12,8 +12,9 @@ from report_folders import FAIL, LEFT, PASS, PLAN, add_host, fill, three_hosts, 
 from rekindle.records import Command, PlacedRecord, RunSpec, read_record, write_record
 from rekindle.records.text import clean_text, fold_line, format_duration
 from rekindle.report.answer import SMALL, format_answer, summarise_answer
-from rekindle.report.html import render_page
+from rekindle.report.html import Pages
 from rekindle.report.reports import write_reports
+from rekindle.report.spark import draw_spark
 from rekindle.results.contents import gather_results
 
 LONG = "The trainer of site-2 ended: NCCL error in ProcessGroupNCCL.cpp:3690, unhandled. " * 5
@@ -44,7 +45,7 @@ def test_two_hundred_hosts_fit_two_screens_and_a_page_of_half_a_megabyte(tmp_pat
     lines = format_answer(results, tmp_path, 120, colour=False).splitlines()
     assert len(lines) < 80
     assert sum("LOST: " in line for line in lines) == 1
-    page = render_page(results)
+    page = Pages(results).render_all()
     assert len(page) < 500_000
     assert page.count("<section") == 7
 
@@ -108,7 +109,9 @@ def test_it_is_typed_where_it_was(tmp_path):
     other = {"gpu-1": Command(words=("rekindle", "site"), folder="/a b", results="results/x")}
     limit = "--limit gpu-1 -e rekindle_results=results/x"
     assert _failed(tmp_path, ["gpu-1"], typed=other) == [f"  next: cd '/a b' && rekindle site {limit}"]
-    assert f"<code>rekindle site {limit}</code>, in /a b" in render_page(gather_results(tmp_path))
+    page = Pages(gather_results(tmp_path)).render_all()
+    assert f"rekindle site {limit}</code>" in page
+    assert "commands are for /a b<" in page
 
 
 def test_nothing_comes_next_where_it_is_unknown_or_no_help(tmp_path):
@@ -116,7 +119,7 @@ def test_nothing_comes_next_where_it_is_unknown_or_no_help(tmp_path):
     lost = "GPU 0 is lost: GPU has fallen off the bus. Fix: ask for another host."
     add_host(fill(tmp_path, "gpu-1"), "gpu-1", plan=None, verdict=None, left=lost)
     assert "next:" not in text(tmp_path, base=tmp_path)
-    assert "Next:" not in render_page(gather_results(tmp_path))
+    assert "Next:" not in Pages(gather_results(tmp_path)).render_all()
 
 
 def test_many_hosts_are_limited_by_a_file_of_their_cause(tmp_path):
@@ -221,3 +224,19 @@ def test_clean_removes_whole_sequences():
 def test_durations_are_for_people():
     shown = [format_duration(seconds) for seconds in (None, 0.4, 59.6, 200.4, 3725)]
     assert shown == ["–", "0 s", "1 min 0 s", "3 min 20 s", "1 h 2 min"]
+
+
+def test_a_run_shows_its_loss_and_on_how_many_checks_it_rests(tmp_path):
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1")
+    assert re.search(r"PASS +█▃▁ loss 1\.05 → 0\.383, 2 checks", text(tmp_path, width=120))
+    measured = msgspec.structs.replace(PASS, rounds=PASS.rounds[:1])
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=measured)
+    assert re.search(r"PASS +2 checks", text(tmp_path, width=120))
+
+
+def test_a_series_is_as_long_as_a_word_whatever_its_values():
+    assert draw_spark([1.0]) == draw_spark([]) == ""
+    assert draw_spark([3, 2, 1]) == "█▅▁"
+    assert draw_spark([2, 2]) == "▅▅"
+    assert len(draw_spark(range(1000))) == 12
+    assert draw_spark([*range(999), 1e9])[-1] == "█"

@@ -10,7 +10,7 @@ from rekindle.records import Diagnosis, Finding, Moment
 from rekindle.report.answer import format_answer
 from rekindle.report.data import make_results_data
 from rekindle.report.findings import format_diagnosis
-from rekindle.report.html import render_host_page, render_page
+from rekindle.report.html import Pages
 from rekindle.report.junit import render_junit
 from rekindle.results.contents import gather_results
 
@@ -33,8 +33,8 @@ def _reports(folder, verdict):
     results = gather_results(folder)
     return {
         "table": " ".join(format_answer(results, None, 300, colour=False).split()),
-        "html": render_page(results),
-        "page": render_host_page(results, results.hosts[0]),
+        "html": Pages(results).render_all(),
+        "page": Pages(results).render_host(results.hosts[0]),
         "junit": render_junit(results).decode(),
         "data": str(make_results_data(results).rows[0].notice),
     }

@@ -7,17 +7,18 @@ import shutil
 import subprocess
 
 import pytest
-from fleets import accepted
+from fleets import accepted, edited, value
 from msgspec.structs import replace
 from plays import REPOSITORY
 from prometheus_client.parser import text_string_to_metric_families
-from report_folders import LEFT, PASS, add_host, fill, three_hosts
+from report_folders import FAIL, LEFT, PASS, add_host, fill, fill_accepted, three_hosts
 
 from rekindle.records import LeaseRecord, write_record
 from rekindle.report.metrics import render_metrics
 from rekindle.report.reports import write_reports
 from rekindle.results.contents import gather_results
 
+FALLS_SHORT = "fail-final-accuracy-at-least-is-required"
 CONTRIB = REPOSITORY / "contrib"
 needs_promtool = pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not here")
 
@@ -55,9 +56,10 @@ def test_it_has_verdicts_times_rounds_figures_leases_and_the_run(folder):
         ("hosts", "r", "PASS"): 1,
         ("hosts", "r", "FAIL"): 1,
         ("hosts", "r", "SKIPPED"): 1,
-        ("verdict", "gpu-1", "pt_ddp", "true", "PASS"): 1,
-        ("verdict", "gpu-2", "pt_ddp", "true", "FAIL"): 1,
-        ("verdict", "gpu-3", "", "true", "SKIPPED"): 1,
+        ("verdict", "", "gpu-1", "pt_ddp", "", "true", "PASS"): 1,
+        ("verdict", FALLS_SHORT, "gpu-2", "pt_ddp", "", "true", "FAIL"): 1,
+        ("verdict", "skipped-no-verdict-was-collected", "gpu-3", "", "", "true", "SKIPPED"): 1,
+        ("cause_hosts", FALLS_SHORT, "", "Final accuracy #; at least # is required.", "true", "FAIL"): 1,
         ("job_duration_seconds", "gpu-1", "pt_ddp"): 200.4,
         ("job_started_timestamp_seconds", "gpu-1", "pt_ddp"): 1795226400,
         ("job_rounds", "gpu-1", "pt_ddp"): 3,
@@ -66,9 +68,27 @@ def test_it_has_verdicts_times_rounds_figures_leases_and_the_run(folder):
         ("acceptance", "gpu-2", "UNPROVEN"): 1,
     }
     assert {name: found.get(name) for name in expected} == expected
-    figures = {name[1:]: value for name, value in found.items() if name[0] == "gpu_figure"}
-    assert len({gpu for _, gpu, *_ in figures}) == 8
-    assert 770 < figures["bf16_matmul", "7", "gpu-1", "NVIDIA H200", "TFLOP/s", "GPU-gpu-1-7"] < 810
+
+
+def test_a_hosts_worst_gpu_has_its_figures(tmp_path):
+    slow = edited(accepted("gpu-1"), "bf16_matmul", value(500.0), 3)
+    figures = {
+        name[1:]: value
+        for name, value in samples(fill_accepted(tmp_path, slow)).items()
+        if name[0] == "worst_gpu_figure"
+    }
+    assert figures["bf16_matmul", "gpu-1", "NVIDIA H200", "TFLOP/s"] == 500
+    assert len(figures) < 15  # 3,000 lines for 200 hosts
+    assert len({name for name, *_ in figures}) == len(figures)
+
+
+def test_hosts_that_fail_alike_are_one_alert(tmp_path):
+    fill(tmp_path, *(f"gpu-{n}" for n in range(1, 9)))
+    for n in range(1, 9):
+        add_host(tmp_path, f"gpu-{n}", verdict=replace(FAIL, layer="job", cause=f"It lacks {n} of 9 files."))
+    found = {name: value for name, value in samples(tmp_path).items() if name[0] == "cause_hosts"}
+    name = "fail-it-lacks-of-files"
+    assert found == {("cause_hosts", name, "job", "It lacks # of # files.", "true", "FAIL"): 8}
 
 
 def test_it_is_a_report_like_the_others(folder):
@@ -88,7 +108,7 @@ def test_texts_that_a_host_sent_break_no_line(tmp_path):
 
 def test_a_run_without_anything_has_metrics_too(tmp_path):
     add_host(fill(tmp_path, "gpu-1"), "gpu-1", host=None, plan=None, verdict=None, left=LEFT)
-    assert samples(tmp_path)["verdict", "gpu-1", "", "true", "SKIPPED"] == 1
+    assert samples(tmp_path)["verdict", "skipped-the-lease-ended", "gpu-1", "", "", "true", "SKIPPED"] == 1
 
 
 @needs_promtool
