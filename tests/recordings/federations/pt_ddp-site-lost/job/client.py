@@ -12,14 +12,14 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler, Subset
 
-from rekindle.trainer import SITE, Evidence, install_guard, fingerprint_weights, follow_rank_zero
-from rekindle.trainer.ddp import broadcast_value, join_group, average_value, load_weights
+from rekindle.trainer import SITE, Evidence, end_at_uncaught_exception, fingerprint, follow_rank_zero
+from rekindle.trainer.ddp import broadcast, join, mean, take
 from rekindle.trainer.pace import Pace
 
 
 def main() -> None:
     evidence = Evidence()
-    install_guard(evidence)
+    end_at_uncaught_exception(evidence)
     parser = argparse.ArgumentParser()
     parser.add_argument("--sites", nargs="+", required=True)
     parser.add_argument("--local_epoch", type=int, default=2)
@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=32)
     args = parser.parse_args()
 
-    device = join_group(evidence)
+    device = join(evidence)
     data, held_out = load(args.dataset, args.data_path)
     mine = Subset(data, range(args.sites.index(SITE), len(data), len(args.sites)))
     sampler = DistributedSampler(mine)
@@ -39,9 +39,9 @@ def main() -> None:
     ddp = DistributedDataParallel(model, device_ids=[device] if device.type == "cuda" else None)
     loss_of = nn.CrossEntropyLoss()
 
-    for number, received in follow_rank_zero(broadcast_value):
-        load_weights(model.state_dict(), received)
-        model_in = fingerprint_weights(model.state_dict())
+    for number, received in follow_rank_zero(broadcast):
+        take(model.state_dict(), received)
+        model_in = fingerprint(model.state_dict())
         metrics = {"accuracy": accuracy(model, held_out, device)}
 
         optimizer = torch.optim.Adam(ddp.parameters(), lr=2e-3)
@@ -57,7 +57,7 @@ def main() -> None:
                 optimizer.step()
                 total += loss.detach()
                 samples += len(labels)
-            losses.append(average_value(total / len(batches)))
+            losses.append(mean(total / len(batches)))
         seconds = time.perf_counter() - began
 
         evidence.round(
@@ -67,7 +67,7 @@ def main() -> None:
             losses=losses,
             metrics=metrics,
             model_in=model_in,
-            model_out=fingerprint_weights(model.state_dict()),
+            model_out=fingerprint(model.state_dict()),
             forward_s=pace.take(),
         )
         if received is not None:

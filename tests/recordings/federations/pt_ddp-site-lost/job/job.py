@@ -10,12 +10,12 @@ from model import CHANNELS, SmallCNN, accuracy, load
 from nvflare.app_opt.pt.recipes.fedavg import FedAvgRecipe
 from nvflare.recipe import SimEnv
 
-from rekindle.trainer import Evidence, Sites, make_parser, shorten_waits
-from rekindle.trainer.weights import read_global_model
+from rekindle.trainer import Evidence, Sites, job_options, shorten_waits
+from rekindle.trainer.weights import global_model
 
 
 def main() -> None:
-    parser = make_parser(__doc__)
+    parser = job_options(__doc__)
     parser.add_argument("--dataset", choices=CHANNELS, default="digits")
     parser.add_argument("--data_path", type=Path, default=".", help="folder for the data")
     parser.add_argument("--batch_size", type=int, default=32, help="of one rank")
@@ -51,7 +51,7 @@ def main() -> None:
     shorten_waits(recipe, exchange_format="pytorch")
     recipe.execute(SimEnv(clients=sites.names, workspace_root="workspace"))
 
-    final = read_global_model("pt_ddp")
+    final = global_model("pt_ddp")
     model.load_state_dict(final)
     Evidence("job").final(
         final,
