@@ -14,7 +14,7 @@ from typing import Any
 import smi
 
 _PAUSE_S = 15.0
-"""Between two looks: copies over PCIe are slow for some tens of seconds at a time."""
+"""Before the third look and the fourth: copies over PCIe are slow for some tens of seconds at a time."""
 _LATER = 3
 """Looks after the first; ``rekindle.acceptance.looks`` expects as many."""
 _EVALUATED_S = 60.0
@@ -58,7 +58,9 @@ def worse(record: dict[str, Any]) -> list[str]:
 def look_again(
     record: dict[str, Any], look: Callable[[list[str]], tuple[dict[str, Any], Figures]], ends: float
 ) -> None:
-    """Add up to three looks to ``record`` if something in it is worse than it should be.
+    """Add up to three looks at what is worse than it should be, until the newest of each is not.
+
+    The second is at once, as most are good again by then. A figure that is still low waits before the next.
 
     Args:
         record: an AcceptanceRecord with its first look.
@@ -66,15 +68,17 @@ def look_again(
         ends: on the monotonic clock, when all has to be done.
     """
     names = worse(record)
-    for number in range(_LATER if names else 0):
-        if time.monotonic() + _PAUSE_S + LOOK_S > ends:
+    for number in range(_LATER):
+        pause = _PAUSE_S if number else 0.0
+        if not names or time.monotonic() + pause + LOOK_S > ends:
             return
         words = f"Worse than it should be: {', '.join(names)}. "
-        print(f"{words}Look {number + 1} of {_LATER} in {_PAUSE_S:.0f} s.", flush=True)
-        time.sleep(_PAUSE_S)
+        print(f"{words}Look {number + 1} of {_LATER} in {pause:.0f} s.", flush=True)
+        time.sleep(pause)
         circumstances, figures = look(names)
         record["looks"].append(circumstances)
         _add(record["measurements"], figures)
+        names = worse(record)
 
 
 def _add(known: Figures, figures: Figures) -> None:

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Action ``collect_facts``: writes a host's host.json, in one round trip and without Python there."""
 
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ansible import constants as C
 from msgspec.structs import replace
 
 from rekindle import hostfacts, records
@@ -12,6 +15,7 @@ from rekindle.actions.limits import limit_action
 from rekindle.gpus.choice import choose_gpus
 from rekindle.host import folders
 from rekindle.hostfacts.frames import ask_frames
+from rekindle.records.layout import host_in, play_in
 from rekindle.slurm import cluster, inspection
 from rekindle.slurm.settings import read_setting
 
@@ -31,7 +35,9 @@ class ActionModule(Action):
             raise TaskFailure("rekindle_gpus is set, and SLURM chooses the GPUs.", fix)
         name, dest = task_vars["inventory_hostname"], Path(args["dest"])
         warnings: list[str] = []
-        frames = ask_frames(self._low_level_execute_command, args["root"], args["tmpdir"])
+        python = self._interpreter(task_vars)
+        through = ["env", f"REKINDLE_PYTHON={python}"] if python else []
+        frames = ask_frames(self._low_level_execute_command, args["root"], args["tmpdir"], through=through)
         host = hostfacts.read_host(frames, name, args["root"])
         for left in (dest / folders.LOGIN_RECORD, *dest.glob("node-*.json")):
             left.unlink(missing_ok=True)
@@ -41,13 +47,25 @@ class ActionModule(Action):
         host = choose_gpus(hostfacts.add_brought(host, args["python_archive"]), args["gpus"])
         if notice := hostfacts.describe_brought(host):
             warnings.append(notice)
+        warnings += map(str, hostfacts.list_warnings(host))
         records.write_record(dest / folders.HOST_RECORD, host)
         lacks = hostfacts.find_unmet(
             host, gpus_required=args["gpus_required"], min_free_gb=args["min_free_gb"]
         )
+        if not args["slurm"] and (twin := hostfacts.find_twin(host, _others(dest, task_vars))):
+            lacks.append(twin)
         if lacks:
             raise TaskFailure.join(lacks)
         return {"changed": False, "host": records.dump_builtins(host), "warnings": warnings}
+
+    def _interpreter(self, task_vars: dict[str, Any]) -> str:
+        """Return the Python that the inventory, or ansible.cfg, names for the host; empty if none."""
+        named = task_vars.get("ansible_python_interpreter")
+        if named and "_rekindle_found" not in named:  # which is our own default
+            python = str(self._templar.template(named))
+        else:
+            python = C.config.get_config_value("INTERPRETER_PYTHON")
+        return "" if python.startswith("auto") else python
 
     def _nodes(
         self, login: records.HostRecord, wanted: records.Allocation, place: str, args: dict[str, Any]
@@ -69,3 +87,15 @@ class ActionModule(Action):
                 node = hostfacts.add_brought(seen, args["python_archive"])
                 records.write_record(Path(args["dest"], f"node-{name}.json"), node)
         return host, warnings
+
+
+def _others(dest: Path, task_vars: dict[str, Any]) -> Iterator[records.HostRecord]:
+    """Yield the records of the play's other hosts that this run has collected."""
+    with suppress(records.RecordError):
+        play = play_in(dest.parent)
+        began = {**play.began, **play.checked}.get(dest.name)
+        for name in task_vars.get("ansible_play_hosts_all", ()):
+            with suppress(records.RecordError):
+                other = host_in(dest.parent / name)
+                if name != dest.name and began and other.collected >= began:
+                    yield other

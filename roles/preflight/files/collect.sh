@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Prints the facts of a host, without changes to it:  sh -s -- NONCE ROOT TMPDIR [LIMIT_S [PROBE...]] < collect.sh
+# Prints the facts of a host, and leaves no change on it:  sh -s -- NONCE ROOT TMPDIR [LIMIT_S [PROBE...]] < collect.sh
 #
 # All probes, or those named, run at once and write to files of their own. One that outlives the limit is killed but never
 # waited for, as an nvidia-smi in uninterruptible sleep does not die. Each answer is printed as
@@ -8,6 +8,7 @@
 # and its text; the frame "end" comes last, so that a broken-off answer shows.
 
 PATH=${PATH:-/usr/bin:/bin}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/nvidia/bin
+PATH=$PATH:/usr/lib/wsl/lib:/opt/nvidia/bin:/opt/bin:/run/current-system/sw/bin # WSL, CoreOS and others, NixOS: not on ssh's
 LC_ALL=C
 export PATH LC_ALL
 umask 077
@@ -29,8 +30,75 @@ nearest() { # the first of $1 and its parents that exists
     printf '%s\n' "${place:-/}"
 }
 
+space() { # of the file system of $1: KiB, and inodes where they are counted
+    df -Pk "$1"
+    status=$?
+    df -Pi "$1" 2>/dev/null
+    return $status
+}
+
 disk() {
-    df -Pk "$(nearest "$1")"
+    space "$(nearest "$1")"
+}
+
+identity() { # of $1, whatever leads there: device and inode of the nearest folder, and what is to come below
+    place=$(nearest "$1") && printf '%s %s\n' "$(stat -Lc %d:%i "$place")" "${1#"$place"}"
+}
+
+trial() { # tries $1 in a new folder where $2 is or will be, if this user may write there; the folder goes
+    place=$(nearest "$2")
+    [ -d "$place" ] && [ -w "$place" ] && [ -x "$place" ] || return 0
+    here=${place%/}/.rekindle-$nonce-$name
+    "$1"
+    status=$?
+    rm -rf "$here"
+    return $status
+}
+
+files() { # makes, links and locks a file, as environments do
+    mkdir "$here" && head -c 65536 /dev/zero >"$here/file" && chmod 700 "$here/file" && ln -s file "$here/link" &&
+        { ! command -v flock >/dev/null || flock -n "$here/file" true; }
+}
+
+start() { # starts a program; what keeps its file from being made is told by files()
+    { mkdir "$here" && printf '#!/bin/sh\n' >"$here/file"; } 2>/dev/null || return 0
+    chmod 700 "$here/file"
+    "$here/file"
+}
+
+limits() {
+    printf 'file=%s\nmemory=%s\n' "$(ulimit -f)" "$(ulimit -v)"
+}
+
+interpreter() { # whether the inventory's Python, a path or a command with arguments, can be started
+    # shellcheck disable=SC2086  # words
+    set -- ${REKINDLE_PYTHON:-true}
+    python=$(in_home "$1")
+    shift
+    "$python" "$@" -c ''
+}
+
+# Whether CUDA starts, without a context on a GPU, so that nothing of it shows there.
+cuda_says='
+import ctypes, os, sys
+os.environ.pop("CUDA_VISIBLE_DEVICES", None)
+try:
+    cuda = ctypes.CDLL("libcuda.so.1")
+except OSError as error:
+    print(error)
+    sys.exit(3 if "cannot open shared object file" in str(error) else 4)
+count, name, words = ctypes.c_int(), ctypes.c_char_p(), ctypes.c_char_p()
+status = cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(count))
+if status:
+    cuda.cuGetErrorName(status, ctypes.byref(name))
+    cuda.cuGetErrorString(status, ctypes.byref(words))
+    print("%s (%d): %s" % ((name.value or b"?").decode(), status, (words.value or b"?").decode()))
+    sys.exit(5)
+'
+
+cuda() {
+    python=$(command -v python3) && [ -n "$(command -v nvidia-smi)" ] || return 0
+    "$python" -I -B -c "$cuda_says"
 }
 
 private() { # whether a folder's owner $1, this user or root, is alone in its group $2
@@ -225,7 +293,7 @@ probe() { # NAME COMMAND...
     (
         "$@"
         echo $? >"$dir/$name.status"
-    ) >"$dir/$name.out" 2>&1 </dev/null &
+    ) >"$dir/$name.out" 2>"$dir/$name.err" </dev/null &
     echo $! >"$dir/$name.pid"
 }
 
@@ -254,6 +322,17 @@ abandon() { # kills what still runs
     done
 }
 
+roomy() { # whether $1 has room for all answers: 0.5 MB and three files a probe
+    for number in 0 1 2 3 4 5 6 7 8 9; do
+        mkdir "$1/$number" || return 1
+        for file in 0 1 2 3 4 5 6 7 8 9 a b c d e f g h i j; do
+            true >"$1/$number/$file" || return 1
+        done
+    done
+    head -c 2097152 /dev/zero >"$1/test" || return 1
+    rm -rf "$1"/*
+}
+
 now() { # hundredths of a second since boot
     read -r uptime _ </proc/uptime
     printf '%s\n' "${uptime%.*}${uptime#*.}"
@@ -268,7 +347,7 @@ main() {
     for place in /dev/shm "${TMPDIR:-/tmp}" /tmp "$HOME"; do
         dir=$place/rekindle-$nonce
         mkdir "$dir" 2>/dev/null || continue
-        echo >"$dir/test" 2>/dev/null && [ -s "$dir/test" ] && break
+        roomy "$dir" 2>/dev/null && break
         rm -rf "$dir"
         dir=
     done
@@ -302,9 +381,17 @@ main() {
     probe disk-root disk "$root"
     probe disk-tmp disk /tmp
     probe disk-tmpdir disk "$tmpdir"
-    probe disk-shm df -Pk /dev/shm
+    probe disk-shm space /dev/shm
     probe root usable "$root" alone
     probe tmpdir usable "$tmpdir"
+    probe place identity "$root"
+    probe files-root trial files "$root"
+    probe files-tmpdir trial files "$tmpdir"
+    probe start-root trial start "$root"
+    probe start-tmpdir trial start "$tmpdir"
+    probe limits limits
+    probe interpreter interpreter
+    probe cuda cuda
     probe mark test -e "${REKINDLE_MARK:-/}"
     probe node printf '%s\n' "${SLURMD_NODENAME-}"
     probe driver-sys cat /sys/module/nvidia/version
@@ -337,7 +424,7 @@ main() {
             *) read -r status <"$dir/$name.status" ;;
         esac
         printf '@@%s %s %s\n' "$nonce" "$name" "$status"
-        cat "$dir/$name.out"
+        cat "$dir/$name.out" "$dir/$name.err"
         echo
     done
     printf '@@%s end 0\n' "$nonce"

@@ -6,6 +6,7 @@ from importlib.resources import files
 from typing import Literal
 
 from rekindle.records import Kind, Measurement, Record, allow_decoding, decode_json
+from rekindle.records.acceptance import Action
 
 Fault = Literal["correctness", "health", "link", "occupied", "speed", "coverage"]
 _MOST = 1e9
@@ -32,6 +33,8 @@ class Measure(Record, kw_only=True, frozen=True):
     gates: bool = False
     """Whether a failure keeps jobs away by default: a wrong result, bad memory, ECC or an Xid."""
     remedy: str | None = None
+    action: Action | None = None
+    """None: that of its fault."""
     required: Literal["always", "several", "short", "burn", "never"] | None = None
     """When a missing one makes a host UNPROVEN. None: if other GPUs of the model in the host have it."""
     description: str
@@ -70,6 +73,8 @@ class Norm(Record, kw_only=True, frozen=True):
 @allow_decoding
 class _Measures(Record, kw_only=True, frozen=True):
     remedies: dict[Fault, str]
+    actions: dict[Fault, Action]
+    """What a failure asks the host's operator for."""
     most: dict[str, float]
     """Largest possible figure by unit."""
     measurements: dict[str, Measure]
@@ -152,6 +157,11 @@ def pick_best(measurement: Measurement) -> float | None:
 def find_remedy(name: str) -> str:
     """Return what to do where the measurement ``name`` fails, a sentence or two."""
     return load_measures()[name].remedy or _catalogue().remedies[load_measures()[name].fault]
+
+
+def find_action(name: str) -> Action:
+    """Return what the host's operator is to do where the measurement ``name`` fails."""
+    return load_measures()[name].action or _catalogue().actions[load_measures()[name].fault]
 
 
 @cache

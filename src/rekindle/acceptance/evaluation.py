@@ -135,7 +135,7 @@ def _norm(
 def _codes(measurement: Measurement) -> tuple[str, bool]:
     codes = sorted({int(code) for code in measurement.series})
     named = "; ".join(xids.name_xid(code) for code in codes) or "without their codes"
-    return named, bool(codes) and not any(xids.is_fatal(code) for code in codes)
+    return named, bool(codes) and all(xids.find_xid_action(code) == "NONE" for code in codes)
 
 
 def compare_within_host(record: AcceptanceRecord) -> dict[int, tuple[float, bool]]:

@@ -5,11 +5,14 @@ from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
+from rekindle.gpus import xids
 from rekindle.records import AcceptanceRecord, Measurement
+from rekindle.records.acceptance import Action, pick_severest
 from rekindle.records.text import shorten_text
 
-from .catalogue import find_remedy
+from .catalogue import find_action, find_remedy
 from .comparison import cover_pairs
 from .evaluation import describe_reading, label_gpu
 
@@ -30,6 +33,14 @@ class Flaw(msgspec.Struct, kw_only=True, frozen=True):
     """Relative to what it is compared with: 0.1 is 10 %."""
     message: str
     remedy: str
+    action: Action
+    """What it asks the host's operator for."""
+
+    def of_verdict(self, verdict: Grave | None, message: str | None = None) -> "Flaw":
+        """Return it with another verdict, and its action: RETEST where it is not known, else NONE."""
+        mild: dict[str | None, Action] = {"UNPROVEN": "RETEST", None: "NONE"}
+        action = mild.get(verdict, self.action)
+        return replace(self, verdict=verdict, action=action, message=message or self.message)
 
 
 def make_flaw(
@@ -44,7 +55,19 @@ def make_flaw(
         worse=worse,
         message=shorten_text(message),
         remedy=find_remedy(name),
+        action=_action(record, name, uuid),
     )
+
+
+def _action(record: AcceptanceRecord, name: str, uuid: str | None) -> Action:
+    """Return a failure's action, which Xids have by their codes."""
+    codes = {
+        int(code)
+        for figure in record.measurements
+        if figure.name == name == "xids" and figure.gpu == uuid
+        for code in figure.series
+    }
+    return pick_severest(map(xids.find_xid_action, codes)) if codes else find_action(name)
 
 
 def find_pair_flaws(

@@ -4,8 +4,6 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from rekindle.records import AcceptanceRecord, Measurement
 
 from .catalogue import Measure, find_comparable, load_measures, pick_best
@@ -91,7 +89,7 @@ def _slow_hosts(by_host: dict[str, list[_Figure]], measure: Measure) -> list[Fla
         doubt = ", which are not more, so either may be right" if outliers.many else ""
         uuid = None if many else measurement.gpu
         slow = make_flaw(record, measurement.name, uuid, f"{message}{doubt}.", distance)
-        flaws.append(replace(slow, verdict="UNPROVEN") if outliers.many else slow)
+        flaws.append(slow.of_verdict("UNPROVEN") if outliers.many else slow)
     return flaws
 
 
@@ -113,7 +111,7 @@ def _outliers(figures: list[_Figure], measure: Measure) -> Iterator[Flaw]:
             than = f"{distance:.1%} worse than the median {median} of {len(group)} of its kind"
             message = f"{describe_reading(record, measurement)}, {than}."
             slow = make_flaw(record, measurement.name, measurement.gpu, message, distance)
-            yield replace(slow, verdict="UNPROVEN") if outliers.many else slow
+            yield slow.of_verdict("UNPROVEN") if outliers.many else slow
     for (host, many), slow_pairs in pairs.items():
         for slow in find_pair_flaws(records[host], slow_pairs, "far from the same pairs of the fleet"):
-            yield replace(slow, verdict="UNPROVEN") if many else slow
+            yield slow.of_verdict("UNPROVEN") if many else slow

@@ -3,8 +3,6 @@
 
 from collections.abc import Iterable, Iterator
 
-from msgspec.structs import replace
-
 from rekindle.records import AcceptanceRecord, Measurement
 
 from .catalogue import find_comparable, load_limits, load_measures, pick_best
@@ -41,7 +39,7 @@ def find_changes(record: AcceptanceRecord, earlier: Iterable[AcceptanceRecord]) 
         how = f"{abs(worse):.1%} {how} than the {format_figure(before)} of {when[:40]}"
         message = f"{describe_reading(record, measurement)}, {how} ({past.source})."
         change = make_flaw(record, measurement.name, measurement.gpu, message, worse)
-        yield change if fails else replace(change, verdict=None)
+        yield change if fails else change.of_verdict(None)
 
 
 def _figures(record: AcceptanceRecord) -> Iterator[tuple[Measurement, float, list[Key]]]:

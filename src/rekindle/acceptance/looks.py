@@ -14,7 +14,7 @@ from .catalogue import load_measures
 from .evaluation import evaluate_figures
 
 LATER = 3
-"""Looks after the first at a worse figure."""
+"""Looks after the first at a figure that stays worse than it should be."""
 _BUSY_MB_S = 100.0
 """PCIe throughput that is reported: an idle GPU has about 1."""
 _BUSY_PERCENT = 5.0
@@ -30,23 +30,23 @@ class LookOutcome(NamedTuple):
 
 
 def find_outcome(measurement: Measurement) -> LookOutcome | None:
-    """Return the outcome of all looks at an evaluated figure; None if no look is worse than it should be.
+    """Return the outcome of all looks at an evaluated figure; None if none is worse than it should be.
 
-    A figure that varies fails only if every look is worse. It is noted if one look alone was and all later
-    looks were taken; else it is unsteady. Any other figure fails by any look.
+    A figure that varies fails only if every look is worse. It is noted if one alone was, or the first two,
+    between which nobody waited, and no look is due any more; else it is unsteady. Others fail by any look.
     """
     if measurement.name not in load_measures():
         return None
-    holds = [measurement.holds, *(again.holds for again in measurement.again)]
+    holds = _holds(measurement)
     bad = holds.count(False)
     if not bad:
         return None
-    if bad == len(holds) > 1:
-        return LookOutcome("FAIL", f", in all {bad} looks")
     if bad == len(holds) or not load_measures()[measurement.name].varies:
-        return LookOutcome("FAIL", "")
-    if bad == 1 and len(measurement.again) >= LATER:
+        return LookOutcome("FAIL", f", in all {bad} looks" if bad == len(holds) > 1 else "")
+    if bad == 1 and (holds[-1] is not False or len(holds) > LATER):
         return LookOutcome(None, f", in one of {len(holds)} looks alone")
+    if bad == 2 and holds[:2] == [False, False]:
+        return LookOutcome(None, f", in the first two of {len(holds)} looks, one right after the other")
     return LookOutcome("UNPROVEN", f", in {bad} of {len(holds)} looks: it is unsteady")
 
 
@@ -61,7 +61,7 @@ def find_doubtful(record: AcceptanceRecord) -> frozenset[tuple[str, str | None]]
 
 
 def list_doubtful(host_record: object) -> frozenset[str]:
-    """Return the names of what a host is to measure again.
+    """Return the names of what a host is to measure again: of some GPU, the newest look is worse.
 
     Empty where an error or a wrong result decides already, or where the JSON is not a valid record.
     """
@@ -69,10 +69,15 @@ def list_doubtful(host_record: object) -> frozenset[str]:
         record = evaluate_figures(convert_builtins(host_record, AcceptanceRecord))
     except RecordError:
         return frozenset()
-    bad = {measurement.name for measurement in record.measurements if measurement.holds is False}
-    if any(load_measures()[name].gates for name in bad):
+    worse = [figure for figure in record.measurements if False in _holds(figure)]
+    if any(load_measures()[figure.name].gates for figure in worse):
         return frozenset()
-    return frozenset(name for name in bad if load_measures()[name].varies)
+    still = (figure.name for figure in worse if _holds(figure)[-1] is False)
+    return frozenset(name for name in still if load_measures()[name].varies)
+
+
+def _holds(figure: Measurement) -> list[bool | None]:
+    return [figure.holds, *(again.holds for again in figure.again)]
 
 
 def describe_neighbours(record: AcceptanceRecord) -> dict[str | None, str]:

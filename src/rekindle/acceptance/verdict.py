@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rekindle.records import AcceptanceRecord, Measurement
+from rekindle.records.acceptance import Action, pick_severest
 from rekindle.records.text import shorten_text
 
 from .catalogue import Fault, Measure, find_norm, find_remedy, is_possible, load_measures
@@ -31,6 +32,8 @@ class Judgement(msgspec.Struct, kw_only=True, frozen=True):
     remedy: str | None
     flaws: tuple[Flaw, ...]
     """The worst first."""
+    action: Action = "NONE"
+    """The most severe of its flaws'."""
 
     @property
     def unsteady(self) -> bool:
@@ -56,7 +59,7 @@ def judge_acceptance(
         known = flaws.get((flaw.measurement, flaw.uuid))
         if known is None or _GRAVITY[flaw.verdict] < _GRAVITY[known.verdict]:
             flaws[flaw.measurement, flaw.uuid] = flaw
-    ordered = sorted(flaws.values(), key=_weight)
+    ordered = _beside_others(sorted(flaws.values(), key=_weight))
     grave = [flaw for flaw in ordered if flaw.verdict]
     if not grave:
         return Judgement(host=record.host, verdict="PASS", cause=None, remedy=None, flaws=tuple(ordered))
@@ -67,6 +70,7 @@ def judge_acceptance(
         verdict=first.verdict or "UNPROVEN",
         cause=shorten_text(f"{first.message.removesuffix('.')}{more}."),
         remedy=first.remedy,
+        action=pick_severest(flaw.action for flaw in ordered),
         flaws=tuple(ordered),
     )
 
@@ -88,13 +92,24 @@ def is_only_slow(record: AcceptanceRecord) -> bool:
     return bool(failed) and not any(load_measures()[name].gates for name in failed)
 
 
+def _beside_others(flaws: list[Flaw]) -> list[Flaw]:
+    """Return the flaws; where others use the host's GPUs, what is slow is measured again without them."""
+    faults = [load_measures()[flaw.measurement].fault if flaw.verdict == "FAIL" else None for flaw in flaws]
+    if "occupied" not in faults:
+        return flaws
+    return [
+        replace(flaw, action="RETEST") if fault == "speed" else flaw
+        for flaw, fault in zip(flaws, faults, strict=True)
+    ]
+
+
 def _doubted(flaw: Flaw) -> Flaw:
     """Return a failure of one look, which neighbours may have caused, as UNPROVEN."""
     if flaw.verdict != "FAIL":
         return flaw
     once = "it was measured once, and copies over PCIe vary"
     message = f"{flaw.message.removesuffix('.')}; {once}."
-    return replace(flaw, verdict="UNPROVEN", message=shorten_text(message))
+    return flaw.of_verdict("UNPROVEN", shorten_text(message))
 
 
 def _weight(flaw: Flaw) -> tuple[int, int, float]:
@@ -119,14 +134,14 @@ def _broken(record: AcceptanceRecord) -> Iterator[Flaw]:
         message = f"{_sentence(measurement).removesuffix('.')}{found.message}."
         message += meanwhile.get(measurement.gpu, "") if measurement.again else ""
         broken = make_flaw(record, measurement.name, measurement.gpu, message, worse)
-        yield replace(broken, verdict="UNPROVEN" if measure.fault == "coverage" else found.verdict)
+        yield broken.of_verdict("UNPROVEN" if measure.fault == "coverage" else found.verdict)
     for (_, _, found), slow in pairs.items():
         norm = slow[0][0].norm
         than = (
             f"and the norm is at least {format_figure(norm)}" if norm else "far from the host's other pairs"
         )
         for flaw in find_pair_flaws(record, slow, than + found.message):
-            yield replace(flaw, verdict=found.verdict)
+            yield flaw.of_verdict(found.verdict)
 
 
 def _noted(record: AcceptanceRecord) -> Iterator[Flaw]:
@@ -135,7 +150,7 @@ def _noted(record: AcceptanceRecord) -> Iterator[Flaw]:
         value = measurement.value or 0.0
         if norm and norm.noted is not None and load_measures()[measurement.name].worse(value, norm.noted) > 0:
             noted = make_flaw(record, measurement.name, measurement.gpu, _sentence(measurement))
-            yield replace(noted, verdict=None)
+            yield noted.of_verdict(None)
 
 
 def _sentence(measurement: Measurement) -> str:
@@ -170,9 +185,8 @@ def _unmeasured(record: AcceptanceRecord, compared: bool) -> Iterator[Flaw]:
 
 
 def _unproven(record: AcceptanceRecord, name: str, uuid: str | None, message: str) -> Flaw:
-    return replace(
-        make_flaw(record, name, uuid, message), verdict="UNPROVEN", remedy=find_remedy("memory_tested")
-    )
+    unknown = make_flaw(record, name, uuid, message).of_verdict("UNPROVEN")
+    return replace(unknown, remedy=find_remedy("memory_tested"))
 
 
 def _missing(

@@ -5,26 +5,31 @@ from functools import cache
 from importlib.resources import files
 
 from rekindle.records import Record, allow_decoding, decode_json
+from rekindle.records.acceptance import Action
 
 
 class _Xid(Record, kw_only=True, frozen=True):
     means: str
     asks: str | None
     """What the vendor asks for, if anything."""
-    fails: bool
-    """Whether a GPU with it is not accepted: it asks for more than a restart of the application."""
+    bucket: str
+    """The vendor's word for the immediate action."""
 
 
 @allow_decoding
 class _Xids(Record, kw_only=True, frozen=True):
     source: str
+    read: str
+    """When it was read there: a date."""
     disagree: str
     """Where other sources differ."""
     ignored: str
+    actions: dict[str, Action]
+    """The vendor's word for an immediate action → ours."""
     xids: dict[str, _Xid]
 
 
-_UNKNOWN = _Xid(means="not in our list", asks="look it up in the vendor's catalog", fails=True)
+_UNKNOWN = _Xid(means="not in our list", asks="look it up in the vendor's catalog", bucket="")
 
 
 def name_xid(code: int) -> str:
@@ -33,9 +38,9 @@ def name_xid(code: int) -> str:
     return f"Xid {code} ({xid.means}; {xid.asks or _xids().ignored})"
 
 
-def is_fatal(code: int) -> bool:
-    """Whether a GPU with it is not accepted; an unknown code counts too."""
-    return _of(code).fails
+def find_xid_action(code: int) -> Action:
+    """Return what it asks the host's operator for; an unknown code asks for somebody to look."""
+    return _xids().actions.get(_of(code).bucket, "DRAIN")
 
 
 def _of(code: int) -> _Xid:

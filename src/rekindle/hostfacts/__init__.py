@@ -5,5 +5,5 @@
 
 from .archives import add_brought, describe_brought, find_archive, name_archive
 from .frames import FactsError
-from .needs import choose_interpreter, find_unmet
+from .needs import choose_interpreter, find_twin, find_unmet, list_warnings
 from .record import find_path_flaw, make_host_record, read_host

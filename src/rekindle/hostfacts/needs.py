@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a host lacks, and the ways out."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 
 from rekindle.gpus import visibility
 from rekindle.gpus.models import choose_python, parse_version
+from rekindle.gpus.obstacles import find_obstacles
 from rekindle.gpus.visibility import is_mig, refuse_mig
 from rekindle.host import folders
 from rekindle.records import Complaint, Gpu, HostRecord, Python
@@ -31,6 +33,12 @@ MIN_TMP_GB = 0.1
 MIN_SHM_MIB = 64
 """The default of container engines; NCCL and data loaders' workers keep their buffers there."""
 
+MIN_INODES = {"root": 50_000, "tmpdir": 1_000, "tmp": 100, "shm": 100}
+"""Ours: an environment of torch for CPUs has 25,000 files and folders, which its cache shares."""
+
+MIN_FILE_BLOCKS = 8 << 20
+"""Of 512 bytes, by ulimit. Ours: 4 GiB, more than any one library or model of the builds has."""
+
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 10), (3, 12)
 """Our driver parses on 3.10, and the locks of all frameworks with nvflare 2.7 reach up to 3.12."""
 
@@ -39,8 +47,8 @@ _FACTS = {
     "os": "its operating system",
     "glibc": "its C library",
     "pythons": "the list of its Pythons",
-    "root": "whether rekindle_root can be used",
-    "tmpdir": "whether rekindle_tmpdir can be used",
+    **dict.fromkeys(("root", "files-root", "start-root"), "whether rekindle_root can be used"),
+    **dict.fromkeys(("tmpdir", "files-tmpdir"), "whether rekindle_tmpdir can be used"),
     "disk-root": "the free space of rekindle_root",
     "disk-tmpdir": "the free space of TMPDIR (rekindle_tmpdir)",
     "disk-tmp": "the free space of /tmp",
@@ -49,6 +57,7 @@ _FACTS = {
 }
 
 _MIB_PER_GB = 1000**3 / 1024**2
+_FIGURE = re.compile(r"[0-9]{1,18}")
 
 
 def find_unmet(host: HostRecord, *, gpus_required: bool, min_free_gb: float) -> list[Complaint]:
@@ -59,8 +68,32 @@ def find_unmet(host: HostRecord, *, gpus_required: bool, min_free_gb: float) -> 
         gpus_required: whether a host without working GPUs is refused.
         min_free_gb: free space in GB (10⁹ bytes) that the disk of Rekindle's folder must have.
     """
-    gpus = [*_driver(host), *_gpus(host)] if gpus_required or host.gpus else []
-    return [*gpus, *_slow(host), *_folders(host), *_space(host, min_free_gb), *_python(host)]
+    gpus = [*_driver(host), *_gpus(host)] or [*_cuda(host)] if gpus_required or host.gpus else []
+    folders_and_space = [*_folders(host), *_space(host, min_free_gb), *_limits(host)]
+    return [*gpus, *_slow(host), *folders_and_space, *_python(host), *_interpreter(host)]
+
+
+def list_warnings(host: HostRecord) -> list[Complaint]:
+    """Return what a host that can be used does worse than others, or soon will."""
+    found = [complaint for gpu in host.gpus for complaint in find_obstacles(gpu, _label(gpu), refuses=False)]
+    if (failed := host.find_failed("nvidia-smi")) and host.gpus and failed.answered:
+        found.append(Complaint(failed.message, "note the GPU's serial number, and tell the host's owner."))
+    if failed := host.find_failed("start-tmpdir"):
+        fix = "set rekindle_tmpdir to a place without noexec, if a job compiles (torch.compile, Triton)."
+        found.append(Complaint(f"TMPDIR (rekindle_tmpdir): {failed.message}", fix))
+    return found
+
+
+def find_twin(host: HostRecord, others: Iterable[HostRecord]) -> Complaint | None:
+    """Return which of ``others`` is the same machine with the same folder; None if each is another."""
+    for other in others:
+        same = (host.boot, host.place) == (other.boot, other.place)
+        if same and host.boot and host.place and host.host != other.host:
+            return Complaint(
+                f"{host.host} is the same machine as {other.host}, and both have the folder {host.root}.",
+                "take one of both names out of the inventory, or give each a rekindle_root of its own.",
+            )
+    return None
 
 
 def _slow(host: HostRecord) -> Iterator[Complaint]:
@@ -77,7 +110,7 @@ def _driver(host: HostRecord) -> Iterator[Complaint]:
     """Yield a complaint about the first reason why the driver does not report the host's GPUs."""
     failed = host.find_failed("nvidia-smi")
     if host.gpus:
-        if failed:
+        if failed and not failed.answered:
             message = f"The GPUs' health cannot be known{visibility.end_with_reason(failed)}"
             yield Complaint(message, "run nvidia-smi -q there, and repair what it reports.")
         return
@@ -93,9 +126,42 @@ def _gpus(host: HostRecord) -> Iterator[Complaint]:
     if hidden := visibility.explain_hidden(host):
         yield hidden
     for gpu in host.gpus:
-        name = f"GPU {gpu.index} ({gpu.uuid or gpu.pci_bus_id or 'unnamed'})"
+        name = _label(gpu)
         yield from _health(gpu, name)
         yield from _memory_in_use(gpu, name, host.root)
+
+
+def _label(gpu: Gpu) -> str:
+    return f"GPU {gpu.index} ({gpu.uuid or gpu.pci_bus_id or 'unnamed'})"
+
+
+_CUDA = (
+    (
+        r"\(802\)",
+        "see that nvidia-fabricmanager runs, or set the GPUs ready (nvidia-smi conf-compute -srs 1)",
+    ),
+    (r"\(803\)", "restart the host, as the driver was updated and the one before it is still loaded"),
+    (r"\(34\)", "take the CUDA toolkit's stubs out of LD_LIBRARY_PATH"),
+    (
+        r"\((?:100|999)\)",
+        "load nvidia-uvm there (modprobe nvidia-uvm), and see that this user may open /dev/nvidia*",
+    ),
+    (r"libcuda", "install the driver's libcuda (a container: NVIDIA_DRIVER_CAPABILITIES=compute,utility)"),
+)
+"""Message of the trial → the remedy."""
+
+
+def _cuda(host: HostRecord) -> Iterator[Complaint]:
+    """Yield why CUDA does not start although GPUs show; a stand-in for nvidia-smi alone needs no libcuda."""
+    failed, driver = host.find_failed("cuda"), host.driver
+    if (
+        failed
+        and host.gpus
+        and driver
+        and not ("libcuda" in failed.message and driver.source == "nvidia-smi")
+    ):
+        fix = next((fix for pattern, fix in _CUDA if re.search(pattern, failed.message)), "restart the host")
+        yield Complaint(failed.message, f"{fix}, or {ANOTHER}.")
 
 
 def _health(gpu: Gpu, name: str) -> Iterator[Complaint]:
@@ -110,6 +176,7 @@ def _health(gpu: Gpu, name: str) -> Iterator[Complaint]:
         )
     if is_mig(gpu):
         yield refuse_mig(gpu)
+    yield from find_obstacles(gpu, name, refuses=True)
     if (gpu.ecc_uncorrected_volatile or 0) > MAX_UNCORRECTED_ECC:
         yield Complaint(
             f"{name} has {gpu.ecc_uncorrected_volatile} uncorrected ECC errors, "
@@ -153,6 +220,32 @@ def _folders(host: HostRecord) -> Iterator[Complaint]:
             said.add(failed.message)
             message = f"rekindle_{name} cannot be used: {failed.message}"
             yield Complaint(message, f"set rekindle_{name} to a place to which you write, and nobody else.")
+        if (
+            (failed := host.find_failed(f"files-{name}"))
+            and not failed.timed_out
+            and failed.message not in said
+        ):
+            said.add(failed.message)
+            fix = f"free space, inodes or quota there, or set rekindle_{name} to another file system."
+            yield Complaint(f"rekindle_{name} cannot be used: {failed.message}", fix)
+    if (failed := host.find_failed("start-root")) and not failed.timed_out:
+        fix = "set rekindle_root to a place that is not mounted noexec."
+        yield Complaint(f"rekindle_root cannot be used: {failed.message}", fix)
+
+
+def _limits(host: HostRecord) -> Iterator[Complaint]:
+    """Yield a complaint about each limit of the login's that a build or a driver exceeds."""
+    blocks, kib = host.limits.get("file", ""), host.limits.get("memory", "")
+    if _FIGURE.fullmatch(blocks) and int(blocks) < MIN_FILE_BLOCKS:
+        yield Complaint(
+            f"No file may be larger than {int(blocks) / 2**21:.2f} GiB there (ulimit -f).",
+            "raise fsize in /etc/security/limits.conf, or what sets it at login.",
+        )
+    if _FIGURE.fullmatch(kib) and host.gpus:
+        yield Complaint(
+            f"A process may have {int(kib) / 2**20:.1f} GiB of addresses (ulimit -v), and CUDA needs more.",
+            "take as out of /etc/security/limits.conf, or what sets it at login.",
+        )
 
 
 def _space(host: HostRecord, min_free_gb: float) -> Iterator[Complaint]:
@@ -178,6 +271,20 @@ def _space(host: HostRecord, min_free_gb: float) -> Iterator[Complaint]:
                 f"{gb:.2f} GB are needed.",
                 fix,
             )
+        elif disk.free_inodes is not None and disk.free_inodes < MIN_INODES[use]:
+            yield Complaint(
+                f"{name} has too few free inodes: {disk.free_inodes} at {disk.path}, "
+                f"{MIN_INODES[use]} are needed.",
+                fix,
+            )
+
+
+def _interpreter(host: HostRecord) -> Iterator[Complaint]:
+    if (failed := host.find_failed("interpreter")) and not failed.timed_out:
+        yield Complaint(
+            f"ansible_python_interpreter cannot be used: {failed.message}",
+            "correct it, or leave it out, and preflight finds one.",
+        )
 
 
 def _python(host: HostRecord) -> Iterator[Complaint]:

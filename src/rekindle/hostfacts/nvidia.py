@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 from xml.etree import ElementTree
 
 from rekindle.gpus.models import find_capability
+from rekindle.gpus.obstacles import FIELDS
 from rekindle.records import Driver, Gpu, GpuProcess, convert_builtins
 
 from .frames import Frame, Frames
@@ -115,6 +116,37 @@ def parse_nvidia(frames: Frames) -> Nvidia:
     return Nvidia(loaded, gpus, _topology(frames["nvidia-topo"], len(gpus)))
 
 
+_MEANINGS = {
+    "4": "this user may not ask",
+    "8": "a GPU's power cables are not attached",
+    "9": "no driver is loaded",
+    "10": "the kernel has an interrupt problem with a GPU",
+    "12": "NVIDIA's library NVML is not found",
+    "14": "the infoROM of a GPU is corrupted",
+    "15": "a GPU has fallen off the bus",
+}
+"""Of exit statuses, by nvidia-smi's manual."""
+
+_WARNINGS = {"14"}
+"""Statuses beside a whole answer: CUDA does without the infoROM, which has a card's name and history."""
+
+
+def is_only_warned(name: str, frame: Frame) -> bool:
+    """Whether nvidia-smi gave a whole answer, and a status that warns alone."""
+    return name == "nvidia-smi" and frame.status in _WARNINGS and parse_document(frame.text) is not None
+
+
+def describe_failure(name: str, frame: Frame) -> str:
+    """Return how a call of nvidia-smi failed, one sentence: status and what it printed beside an answer."""
+    first = "<?xml" if "<?xml" in frame.text else "<nvidia_smi_log>"
+    before, opened, rest = frame.text.partition(first)
+    beside = before + rest.rpartition("</nvidia_smi_log>")[2] if opened else frame.text
+    printed = Frame(frame.status, beside).first_line[:200].rstrip(".")
+    if printed == "no output":
+        printed = _MEANINGS.get(frame.status, printed)
+    return f"{COMMANDS[name]} ended with status {frame.status}: {printed}."
+
+
 def parse_document(text: str) -> ElementTree.Element | None:
     """Return the XML document in ``text``, without messages around it; None if there is no complete one."""
     _, opened, rest = text.partition("<nvidia_smi_log>")
@@ -197,6 +229,7 @@ def _gpu(
             "message": complaints[0] if complaints else None,
             "throttle_reasons": _throttle_reasons(element),
             "nvlink_gb_per_s": links.get(uuid or "", ()),
+            "states": _states(element),
             "processes": _processes(element),
             **{field: _figure(values.get(field)) for field in _TEXTS},
             **{field: _YES_NO.get(values.get(field, "").lower()) for field in _FLAGS},
@@ -207,6 +240,11 @@ def _gpu(
         },
         Gpu,
     )
+
+
+def _states(element: ElementTree.Element) -> dict[str, str]:
+    texts = {field: " ".join((element.findtext(field) or "").split())[:200] for field in FIELDS}
+    return {field: text for field, text in texts.items() if not _NO_FIGURE.fullmatch(text)}
 
 
 def _complaint(text: str) -> bool:

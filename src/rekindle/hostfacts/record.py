@@ -55,7 +55,9 @@ def make_host_record(frames: Frames, host: str, root: str) -> HostRecord:
     pip_settings, pip_problems = pip.read_settings(frames)
     limit = system.require_line(frames, "limit")
     problems = [
-        FailedProbe(name=name, message=message, timed_out=frame.late)
+        FailedProbe(
+            name=name, message=message, timed_out=frame.late, answered=nvidia.is_only_warned(name, frame)
+        )
         for name, frame in frames.items()
         if (message := _problem(name, frame, limit))
     ]
@@ -66,6 +68,8 @@ def make_host_record(frames: Frames, host: str, root: str) -> HostRecord:
         home=home,
         root=folder,
         boot=system.read_line(frames, "boot"),
+        place=system.read_line(frames, "place"),
+        limits=system.parse_variables(frames["limits"].text) if "limits" in frames else {},
         os=system.read_system(frames),
         cpu=system.read_cpu(frames),
         memory=system.read_memory(frames),
@@ -83,6 +87,21 @@ def make_host_record(frames: Frames, host: str, root: str) -> HostRecord:
         problems=(*problems, *pip_problems),
     )
     return check_bounds(record)
+
+
+_TRIALS = {
+    "files-root": "No file can be made, linked and locked there",
+    "files-tmpdir": "No file can be made, linked and locked there",
+    "start-root": "No program can be started there",
+    "start-tmpdir": "No program can be started there",
+    "interpreter": "It does not start",
+    "cuda": "CUDA does not start",
+}
+
+
+def _said(frame: Frame) -> str:
+    """Return what a shell's message ends with: the file and the reason."""
+    return re.sub(r"^\S{1,200}: (?:line )?\d{1,9}: ", "", frame.first_line)[:200].rstrip(".")
 
 
 def _shared(found: str) -> str | None:
@@ -104,11 +123,17 @@ def _problem(name: str, frame: Frame, limit: str) -> str | None:
         whole = name != "nvidia-smi" or nvidia.parse_document(frame.text) is not None
         gave = "broken XML" if "<nvidia_smi_log>" in frame.text else f"no XML but: {printed}"
         return None if whole else f"nvidia-smi -q -x gave {gave}."
+    return _failure(name, frame, printed)
+
+
+def _failure(name: str, frame: Frame, printed: str) -> str | None:
+    if name in _TRIALS:
+        return f"{_TRIALS[name]}: {_said(frame)}."
+    if name in nvidia.COMMANDS and frame.status != "127":
+        return nvidia.describe_failure(name, frame)
     if name in ("root", "tmpdir"):
         place, _, found = frame.text.strip().partition("\n")
         return _shared(found) or f"{place} is not a folder that this user can write to."
     if name.startswith("disk-"):
         return f"df ended with status {frame.status}: {printed}."
-    if name in nvidia.COMMANDS and frame.status != "127":
-        return f"{nvidia.COMMANDS[name]} ended with status {frame.status}: {printed}."
     return "nvidia-smi is not on this host." if name == "nvidia-smi" else None

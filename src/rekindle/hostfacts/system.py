@@ -5,12 +5,15 @@ import re
 from contextlib import suppress
 from typing import Any, get_args, get_type_hints
 
+from msgspec.structs import replace
+
 from rekindle.gpus.models import parse_version
 from rekindle.records import Cpu, Disk, Memory, Os, PciGpu, Python, RecordError, decode_json
 
 from .frames import FactsError, Frames
 
 _DIGITS = re.compile(r"[0-9]{1,5}(?:\.[0-9]{1,5}){0,3}(?![0-9.])")
+_DF = re.compile(r"\s(\d{1,15})\s+\d{1,15}\s+(-?\d{1,15})\s+(?:\d{1,5}%|-)\s+/")
 _PCI = re.compile(r"^([0-9a-fA-F:.]{7,16}) ([0-9a-fA-F]{4}) ?([\w-]{0,40})$", re.MULTILINE)
 
 
@@ -80,7 +83,7 @@ def read_memory(frames: Frames) -> Memory:
 
 
 def read_disks(frames: Frames, home: str, root: str) -> tuple[Disk, ...]:
-    """Read ``df -Pk`` of each place; one that did not answer is left out."""
+    """Read ``df -Pk`` and ``df -Pi`` of each place; one that did not answer is left out."""
     paths = {
         "system": "/",
         "home": home,
@@ -92,10 +95,12 @@ def read_disks(frames: Frames, home: str, root: str) -> tuple[Disk, ...]:
     measured = []
     for use in get_args(get_type_hints(Disk)["use"]):
         frame = frames[f"disk-{use}"]
-        figures = re.search(r"\s(\d{1,15})\s+\d+\s+(-?\d{1,15})\s+(?:\d+%|-)\s+/", frame.text)
+        figures: list[Any] = _DF.findall(frame.text)
         if frame.answered and figures:
-            total, free = (max(int(kib), 0) // 1024 for kib in figures.groups())
-            measured.append(Disk(use=use, path=paths[use], total_mib=total, free_mib=free))
+            total, free = (max(int(kib), 0) // 1024 for kib in figures[0])
+            inodes = [int(left) for all_, left in figures[1:2] if int(all_)]
+            disk = Disk(use=use, path=paths[use], total_mib=total, free_mib=free)
+            measured.append(replace(disk, free_inodes=inodes[0]) if inodes else disk)
     return tuple(measured)
 
 

@@ -24,6 +24,7 @@ from rekindle.records import (
     VerdictKind,
     VerdictRecord,
 )
+from rekindle.records.acceptance import Action
 from rekindle.records.base import has_schema
 
 from . import summary
@@ -95,6 +96,7 @@ def _judged(run_dir: Path, spec: RunSpec | None) -> tuple[VerdictRecord, Diagnos
         required=run.spec.job.required and not _unsteady(run, evidence),
         cause=" ".join(filter(None, cause)) or None,
         remedy=root.remedy if root else _remedy(run, verdict, shown),
+        action=_action(run),
         rungs=run.rungs,
         layer=root.layer if root else _layer(run, verdict, seen),
         findings=findings,
@@ -230,6 +232,13 @@ def _unsteady(run: Run, evidence: Sequence[ClaimResult]) -> bool:
     with suppress(RecordError):
         return grave == ["gpus_accepted"] and describe_judgement(run).unsteady
     return False
+
+
+def _action(run: Run) -> Action | None:
+    if run.kind == "acceptance":
+        with suppress(RecordError):
+            return describe_judgement(run).action
+    return None
 
 
 def _cure(run: Run) -> str:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``acceptance.json``: what was measured of a host and its GPUs, and the norms of the figures."""
 
-from typing import Annotated, Literal
+from collections.abc import Iterable
+from typing import Annotated, Literal, get_args
 
 from msgspec import Meta
 
@@ -10,6 +11,16 @@ from .host import GpuProcess
 
 JOBS = {"short": "acceptance", "burn": "acceptance-burn"}
 """The jobs that measure a host, by mode."""
+
+
+Action = Literal["NONE", "RETEST", "RESET_GPU", "REBOOT", "UPDATE_DRIVER", "DRAIN", "REPLACE"]
+"""What a finding asks the host's operator for, from the mildest."""
+
+
+def pick_severest(actions: Iterable[Action]) -> Action:
+    """Return the most severe of the actions; NONE without any."""
+    order: tuple[Action, ...] = get_args(Action)
+    return max(actions, key=order.index, default="NONE")
 
 
 class AcceptedGpu(Record, kw_only=True, frozen=True):
@@ -112,6 +123,8 @@ class AcceptanceRecord(Record, kw_only=True, frozen=True):
     seconds: Seconds
     kind: Kind
     gpus: Few[AcceptedGpu]
+    action: Action | None = None
+    """The most severe that its findings ask for, comparisons with other hosts aside."""
     measurements: Many[Measurement]
     conditions: Many[Condition] = ()
     looks: Annotated[tuple[Look, ...], Meta(max_length=10)] = ()

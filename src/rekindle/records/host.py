@@ -16,6 +16,8 @@ class FailedProbe(Record, kw_only=True, frozen=True):
     message: Text
     """One sentence: what went wrong (missing, timed out after N s, exit status and first line)."""
     timed_out: bool = False
+    answered: bool = False
+    """Whether it gave a whole answer all the same, so that its message is a warning."""
 
 
 class Os(Record, kw_only=True, frozen=True):
@@ -51,6 +53,8 @@ class Disk(Record, kw_only=True, frozen=True):
     path: Text
     total_mib: Integer
     free_mib: Integer
+    free_inodes: Integer | None = None
+    """None where files are not counted, as on btrfs."""
 
 
 class Python(Record, kw_only=True, frozen=True):
@@ -133,6 +137,8 @@ class Gpu(Record, kw_only=True, frozen=True):
     """Speed of each NVLink; 0.0 for one that is inactive."""
     mig: bool | None = None
     persistence: bool | None = None
+    states: Table[Text] = {}
+    """Fields of nvidia-smi's XML that can keep CUDA from starting, by their path (gpus/obstacles.py)."""
     processes: Few[GpuProcess] = ()
 
 
@@ -168,6 +174,10 @@ class HostRecord(Record, kw_only=True, frozen=True):
     """Rekindle's folder on the host, absolute."""
     boot: Text | None = None
     """The kernel's id of this boot; None where it has none."""
+    place: Text | None = None
+    """Device and inode of the folder where ``root`` is or is to be made, and what comes below it."""
+    limits: Table[Text] = {}
+    """What one process may use, by ulimit: ``file`` in blocks of 512 bytes, ``memory`` in KiB."""
     os: Os
     cpu: Cpu
     memory: Memory

@@ -3,7 +3,7 @@
 
 from typing import Literal
 
-from .acceptance import JOBS
+from .acceptance import JOBS, Action
 from .base import Few, Integer, Many, Number, Record, Seconds, Table, Text, Timestamp
 from .finding import Finding, Layer, Rung
 
@@ -80,6 +80,8 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
     cause: Text | None
     """One sentence; None for PASS."""
     remedy: Text | None
+    action: Action | None = None
+    """What acceptance asks the host's operator for; None of any other job."""
     layer: Layer | None = None
     findings: Few[Finding] = ()
     """The root cause first, then its echoes."""

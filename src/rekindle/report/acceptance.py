@@ -10,15 +10,18 @@ from .table import format_grid
 def format_acceptance(accepted: FleetAcceptance, width: int, colour: bool) -> str:
     """Return the hosts that are not PASS, their flaws, and the worst three GPUs."""
     bad = [host for host in accepted.hosts if host.verdict != "PASS"]
-    rows = [{"host": host.host, "verdict": host.verdict, "cause": host.cause or ""} for host in bad]
+    rows = [
+        {"host": host.host, "verdict": host.verdict, "action": host.action, "cause": host.cause or ""}
+        for host in bad
+    ]
     flaws = [
-        fold_line(f"{flaw.host}: {flaw.verdict or 'noted'}: {flaw.message} Fix: {flaw.remedy}")
+        fold_line(f"{flaw.host}: {flaw.verdict or 'noted'}, {flaw.action}: {flaw.message} Fix: {flaw.remedy}")
         for host in accepted.hosts
         for flaw in host.flaws
     ]
     parts = [
         f"{len(accepted.hosts) - len(bad)} of {len(accepted.hosts)} hosts PASS.",
-        format_grid(rows, {"host": 0.16, "verdict": 1.0}, width, colour),
+        format_grid(rows, {"host": 0.16, "verdict": 1.0, "action": 1.0}, width, colour),
         "\n".join(flaws),
         format_worst(accepted),
         "\n".join(map(fold_line, accepted.unread)),

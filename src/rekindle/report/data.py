@@ -6,6 +6,7 @@ from typing import Literal
 import msgspec
 
 from rekindle.records import Outcome
+from rekindle.records.acceptance import Action
 from rekindle.results.causes import Cause, group_causes
 from rekindle.results.contents import HostResults, Results, State
 from rekindle.results.row import Row, RowKind
@@ -41,6 +42,8 @@ class RowData(msgspec.Struct):
     cause: str | None
     notice: str | None
     remedy: str | None
+    action: Action | None
+    """What acceptance asks the host's operator for."""
     layer: str | None
     started: str | None
     kept: str | None
@@ -133,6 +136,7 @@ def _row(row: Row) -> RowData:
         metrics=verdict.final_metrics if verdict else {},
         versions=verdict.versions if verdict else {},
         remedy=verdict.remedy if verdict else None,
+        action=verdict.action if verdict else None,
         layer=verdict.layer if verdict else None,
         started=verdict.started if verdict else None,
         lock_sha256=verdict.lock_sha256 if verdict else None,

@@ -42,7 +42,8 @@ def _case(row: Row, *, ready: bool) -> TestCase:
         kind = Skipped if ready else _kind(row)
         problem = kind(fold_line(f"{row.kind}: {row.cause or 'no cause was given'}"), row.kind)
         if row.verdict and row.verdict.remedy:
-            problem.text = fold_line(row.verdict.remedy)
+            action = f"{row.verdict.action}: " if row.verdict.action else ""
+            problem.text = fold_line(action + row.verdict.remedy)
         case.result = [problem]
     if row.kept and row.remark:
         case.system_out = fold_line(row.remark)

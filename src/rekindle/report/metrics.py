@@ -53,6 +53,9 @@ class _Run(Collector):
         yield _gauge("lease_end_timestamp_seconds", "When the host's lease ends.", ("host",), ends)
         accepted = {(fold_line(of.host), of.verdict): 1 for of in results.accepted[0].hosts}
         yield _gauge("acceptance", "1 for the verdict on the host's GPUs.", ("host", "verdict"), accepted)
+        actions = {(fold_line(of.host), of.action): 1 for of in results.accepted[0].hosts}
+        text = "1 for what acceptance asks the host's operator for."
+        yield _gauge("acceptance_action", text, ("host", "action"), actions)
         figures = {labels: value for host in results.hosts for labels, value in _figures(host).items()}
         text = "What the worst GPU of a host does, as it was measured before jobs ran."
         yield _gauge("worst_gpu_figure", text, _GPU, figures)

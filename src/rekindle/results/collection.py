@@ -11,6 +11,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from rekindle.acceptance import judge_acceptance
 from rekindle.host import files, folders
 from rekindle.host.archive import unpack_archive
 from rekindle.jobs import make_verdict
@@ -143,7 +144,8 @@ def _keep_measured(dest: Path, spec: RunSpec) -> None:
     target = dest.with_name(folders.ACCEPTANCE_RECORD)
     target.unlink(missing_ok=True)
     with suppress(RecordError):
-        write_record(target, judge_measurements(open_run(dest, spec)))
+        record = judge_measurements(open_run(dest, spec))
+        write_record(target, replace(record, action=judge_acceptance(record).action))
 
 
 def _receive(folder: Path, sent: RunSpec, exchanged: str | None) -> None:

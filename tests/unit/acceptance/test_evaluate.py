@@ -281,3 +281,50 @@ def test_hostile_texts_and_figures_are_data():
     assert verdict(record).verdict == "UNPROVEN"
     record = edited(HOST, "pcie_width", value(0, norm=-1e100, gpu="", source=evil), 1)
     assert all(len(flaw.message) <= 4000 for flaw in verdict(record).flaws)
+
+
+@pytest.mark.parametrize(
+    ("name", "figure", "series", "action"),
+    [
+        ("product_differs", 3, (), "REPLACE"),
+        ("ecc_uncorrected", 1, (), "RESET_GPU"),
+        ("remap_pending", 1, (), "RESET_GPU"),
+        ("bf16_matmul", 400, (), "DRAIN"),
+        ("throttled", 90, (), "DRAIN"),
+        ("memory_in_use_before", 900, (), "RETEST"),
+        ("xids", 1, (79,), "REBOOT"),
+        ("xids", 2, (13, 95), "RESET_GPU"),
+        ("xids", 2, (95, 79, 74), "DRAIN"),
+        ("xids", 1, (78,), "UPDATE_DRIVER"),
+        ("xids", 1, (45,), "RETEST"),
+        ("xids", 1, (999,), "DRAIN"),
+        ("xids", 1, (31,), "NONE"),
+        ("xids", 1, (69,), "NONE"),
+    ],
+)
+def test_a_finding_has_an_action_and_a_host_the_most_severe(name, figure, series, action):
+    host = accepted("gpu-1", kind(4))
+    record = edited(host, name, value(figure, series=tuple(map(float, series))), 3)
+    judgement = judge_acceptance(evaluate_figures(record))
+    assert judgement.action == action
+    assert [flaw.action for flaw in judgement.flaws] == ([action] if action != "NONE" else [])
+    worse = judge_acceptance(evaluate_figures(edited(record, "memory_errors", value(4), 0)))
+    assert worse.action == "REPLACE"
+
+
+def test_what_is_slow_beside_others_is_measured_again():
+    slow = edited(accepted("gpu-1", kind(4)), "bf16_matmul", value(400), 3)
+    busy = edited(slow, "utilisation_before", value(99), 3)
+    assert judge_acceptance(evaluate_figures(slow)).action == "DRAIN"
+    assert judge_acceptance(evaluate_figures(busy)).action == "RETEST"
+    assert judge_acceptance(evaluate_figures(edited(busy, "memory_errors", value(1), 0))).action == "REPLACE"
+
+
+def test_what_is_not_known_is_measured_again_and_what_is_noted_asks_for_nothing():
+    host = accepted("gpu-1", kind(4))
+    once = judge_acceptance(evaluate_figures(edited(host, "host_to_device", value(38.5), 3)))
+    assert (once.verdict, once.action) == ("UNPROVEN", "RETEST")
+    assert judge_acceptance(evaluate_figures(host)).action == "NONE"
+    good = (LaterLook(value=54),)
+    noted = judge_acceptance(evaluate_figures(edited(host, "host_to_device", value(38.5, again=good), 3)))
+    assert (noted.verdict, noted.action, [flaw.action for flaw in noted.flaws]) == ("PASS", "NONE", ["NONE"])

@@ -10,6 +10,7 @@ from shutil import copytree, ignore_patterns
 
 import pytest
 
+from rekindle.acceptance import evaluate_figures, judge_acceptance
 from rekindle.records import AcceptanceRecord
 from rekindle.records.base import decode_json
 
@@ -76,7 +77,7 @@ def measure(recordings, tmp_path):
     smi.chmod(0o755)
     job = copytree(JOB, tmp_path / "job", ignore=ignore_patterns("__pycache__"))
     again = job / "again.py"
-    again.write_text(again.read_text().replace("_PAUSE_S = 15.0", "_PAUSE_S = 0.1"))
+    again.write_text(again.read_text().replace("time.sleep(pause)", "time.sleep(pause / 150)"))
     (tmp_path / "evidence").mkdir()
     (tmp_path / "spec.json").write_text('{"host": "h200"}')
     environ = {
@@ -137,13 +138,34 @@ def _copies(rates, wrong=(0, 0, 0, 0)):
     return COPIES.format(rates=[*rates], wrong=[float(count) for count in wrong])
 
 
-def test_what_is_worse_is_measured_again_three_times_and_each_look_is_recorded(measure, tmp_path):
-    done = measure(_copies((38.5, 47.0, 54.0, 53.9)))
+def test_a_good_second_look_is_taken_at_once_and_ends_it(measure, tmp_path):
+    done = measure(_copies((38.5, 54.0)))
     assert done.returncode == 0, done.stderr
     assert "Worse than it should be: host_to_device. Look 1 of 3 in 0 s." in done.stdout
+    assert "Look 2" not in done.stdout
+    record, figures = _figures(tmp_path)
+    assert [again.value for again in figures["host_to_device", UUIDS[0]].again] == [54.0]
+    assert len(record.looks) == 2
+    noted = [
+        flaw
+        for flaw in judge_acceptance(evaluate_figures(record)).flaws
+        if flaw.measurement == "host_to_device"
+    ]
+    assert [flaw.verdict for flaw in noted] == [None]
+
+
+def test_what_stays_worse_is_measured_three_times_more_and_each_look_is_recorded(measure, tmp_path):
+    done = measure(_copies((38.5, 47.0, 47.2, 53.9)))
+    assert done.returncode == 0, done.stderr
+    looks = [line.rpartition(" in ") for line in done.stdout.splitlines() if "Look " in line]
+    assert [(look[-11:], pause) for look, _, pause in looks] == [
+        ("Look 1 of 3", "0 s."),
+        ("Look 2 of 3", "15 s."),
+        ("Look 3 of 3", "15 s."),
+    ]
     record, figures = _figures(tmp_path)
     first, other = (figures["host_to_device", uuid] for uuid in UUIDS)
-    assert (first.value, [again.value for again in first.again]) == (38.5, [47.0, 54.0, 53.9])
+    assert (first.value, [again.value for again in first.again]) == (38.5, [47.0, 47.2, 53.9])
     assert (other.value, [again.value for again in other.again]) == (54.0, [54.0] * 3)
     assert [again.value for again in figures["ecc_uncorrected", UUIDS[0]].again] == [0.0] * 3
     assert (tmp_path / "looks" / "0").read_text().splitlines() == ["", *["host_to_device"] * 3]

@@ -2,10 +2,13 @@
 """From what a recorded host answered the collector to its host.json, or to why there is none."""
 
 import shlex
+from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
-from rekindle.records import HostRecord, dump_builtins, read_record
+from rekindle.records import HostRecord, dump_builtins, read_record, write_record
+from rekindle.records.stages import PlaybookRecord
 
 RECORDED = "0123456789abcdef"
 """The nonce of the recording."""
@@ -154,3 +157,42 @@ def test_a_host_that_lacks_what_it_needs_fails_and_is_written_down(collect, tmp_
 def test_arguments_that_are_no_such_thing_are_refused(collect):
     with pytest.raises(Exception, match="min_free_gb"):
         collect(min_free_gb="much")
+
+
+def test_the_inventorys_python_is_tried_and_our_own_default_is_not(load, shell, tmp_path):
+    here = {"root": str(tmp_path), "tmpdir": str(tmp_path), "gpus_required": False, "min_free_gb": 0}
+    for named, refused in (
+        ("/opt/none/python", True),
+        ("{{ _rekindle_found.python }}", False),
+        ("auto", False),
+    ):
+        action = load("collect_facts").make(
+            {**ARGS, **here, "dest": str(tmp_path)}, _low_level_execute_command=shell,
+            _templar=SimpleNamespace(template=lambda text: text),
+        )  # fmt: skip
+        result = action.run(task_vars={"inventory_hostname": "here", "ansible_python_interpreter": named})
+        assert ("ansible_python_interpreter cannot be used" in result.get("msg", "")) is refused
+
+
+@pytest.mark.parametrize(
+    ("collected", "refused"), [("2026-11-28T06:00:00Z", True), ("2026-11-28T05:00:00Z", False)]
+)
+def test_a_machine_that_this_run_found_under_another_name_is_refused(
+    load, shell, tmp_path, collected, refused
+):
+    here = {"root": str(tmp_path), "tmpdir": str(tmp_path), "gpus_required": False, "min_free_gb": 0}
+    play = PlaybookRecord(run="r", started="2026-11-28T05:30:00Z", hosts=("a", "b"),
+                          began=dict.fromkeys("ab", "2026-11-28T05:30:00Z"))  # fmt: skip
+    write_record(tmp_path / "run.json", play)
+    for name in "ab":
+        args = {**ARGS, **here, "dest": str(tmp_path / name)}
+        result = load("collect_facts").make(args, _low_level_execute_command=shell).run(
+            task_vars={"inventory_hostname": name, "ansible_play_hosts_all": ["a", "b"]}
+        )  # fmt: skip
+        if name == "a":
+            assert "same machine" not in result.get("msg", "")
+            write_record(
+                tmp_path / "a/host.json",
+                replace(read_record(tmp_path / "a/host.json", HostRecord), collected=collected),
+            )
+    assert ("b is the same machine as a" in result.get("msg", "")) is refused

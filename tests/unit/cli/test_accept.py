@@ -19,7 +19,7 @@ def test_findings_name_host_and_gpu_and_the_worst_comes_first(call, tmp_path):
     status, out, _ = call("accept", fill(tmp_path / "results" / "1", *fleet))
     assert status == 1
     assert out.startswith("1 of 3 hosts PASS.")
-    assert "gpu-2: FAIL: GPU 1 (GPU-gpu-2-1): product_differs is 5 values" in out
+    assert "gpu-2: FAIL, REPLACE: GPU 1 (GPU-gpu-2-1): product_differs is 5 values" in out
     assert out.split("The worst GPUs:\n  ")[1].startswith("gpu-1: GPU 3 (GPU-gpu-1-3): bf16_matmul is")
     assert call("accept", tmp_path / "results")[1] == out
 

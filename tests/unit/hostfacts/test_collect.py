@@ -4,6 +4,7 @@
 import os
 import platform
 import pwd
+import re
 import secrets
 import shutil
 import subprocess
@@ -320,3 +321,94 @@ def test_a_driver_that_knows_no_compute_cap_is_asked_without_it(collect, fake):
     assert "--query-gpu=index,name,uuid,pci.bus_id,driver_version,memory.total," in asked
     fake("nvidia-smi", "echo on error; exit 9")
     assert collect("nvidia-query")["nvidia-query"] == Frame("9", "on error\n")
+
+
+mounts = pytest.mark.skipif(os.getuid() != 0, reason="mounts file systems, as root alone can")
+
+
+@pytest.fixture
+def collect_on(tmp_path):
+    """Run the collector where ``mount`` has mounted a file system of its own, and return its frames."""
+
+    def run(options, at, *probes, root="/nowhere", **env):
+        Path(at).mkdir(exist_ok=True)
+        mount = f"mount -t tmpfs -o {options} tmpfs '{at}'"
+        command = f"{mount}; exec dash -s -- n '{root}' '{root}/tmp' 20 {' '.join(probes)}"
+        done = subprocess.run(
+            ["unshare", "--mount", "sh", "-c", command], stdin=COLLECTOR.open(), capture_output=True,
+            text=True, timeout=60, check=True, env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), **env},
+        )  # fmt: skip
+        return parse_frames(done.stdout, "n")
+
+    return run
+
+
+@mounts
+def test_a_root_that_starts_no_program_is_seen(collect_on, tmp_path):
+    at = tmp_path / "mnt"
+    frames = collect_on("noexec", at, "start-root", "start-tmpdir", "files-root", root=f"{at}/rekindle")
+    assert frames["start-root"].status == "126"
+    assert frames["start-root"].first_line.endswith("Permission denied")
+    assert (frames["start-tmpdir"].status, frames["files-root"].status) == ("126", "0")
+
+
+@mounts
+def test_a_root_without_inodes_is_seen(collect_on, tmp_path):
+    at = tmp_path / "mnt"
+    frames = collect_on("nr_inodes=2", at, "files-root", "disk-root", root=f"{at}/rekindle")
+    assert "No space left on device" in frames["files-root"].text
+    assert not frames["files-root"].answered
+    assert re.search(r"tmpfs +2 +1 +1 ", frames["disk-root"].text)
+
+
+@mounts
+@pytest.mark.parametrize("options", ["size=64k", "nr_inodes=20"])
+def test_answers_are_kept_elsewhere_where_dev_shm_is_full(collect_on, options):
+    frames = collect_on(options, "/dev/shm", "home", "disk-shm")
+    assert frames["home"].answered
+    assert frames["disk-shm"].answered
+
+
+def test_nothing_is_tried_where_this_user_may_not_write(collect, tmp_path):
+    (tmp_path / "file").touch()
+    frames = collect("files-root", "start-root", root=f"{tmp_path}/file/rekindle")
+    assert (frames["files-root"].status, frames["start-root"].status) == ("0", "0")
+
+
+def test_what_a_file_system_cannot_do_is_told_in_its_words(collect, fake):
+    fake("ln", "echo 'ln: failed to create symbolic link: Operation not supported' >&2; exit 1")
+    assert collect("files-root")["files-root"] == Frame(
+        "1", "ln: failed to create symbolic link: Operation not supported\n"
+    )
+
+
+@pytest.mark.parametrize("python", [sys.executable, "~/../python -I", "/usr/bin/env python3"])
+def test_an_interpreter_of_the_inventory_is_tried(collect, tmp_path, python):
+    (tmp_path / "python").symlink_to(sys.executable)
+    assert collect("interpreter", REKINDLE_PYTHON=python)["interpreter"].answered
+    assert collect("interpreter")["interpreter"].answered
+    assert not collect("interpreter", REKINDLE_PYTHON=f"/opt/none{python}")["interpreter"].answered
+
+
+def test_cuda_is_tried_where_nvidia_smi_is(collect, fake):
+    assert collect("cuda")["cuda"] == Frame("0", "")
+    fake("nvidia-smi", "exit 0")
+    frame = collect("cuda")["cuda"]
+    assert frame.answered or "libcuda" in frame.text or "CUDA_ERROR" in frame.text
+    fake("python3", "echo CUDA_ERROR_SYSTEM_NOT_READY; exit 5")
+    assert collect("cuda")["cuda"] == Frame("5", "CUDA_ERROR_SYSTEM_NOT_READY\n")
+
+
+def test_nvidia_smi_is_found_where_wsl_has_it():
+    assert ":/usr/lib/wsl/lib" in COLLECTOR.read_text()
+
+
+def test_a_message_amid_an_answer_comes_after_it(collect, fake):
+    fake("nvidia-smi", "echo '<a>'; echo WARNING >&2; echo '</a>'; exit 14")
+    assert collect("nvidia-smi")["nvidia-smi"] == Frame("14", "<a>\n</a>\nWARNING\n")
+
+
+def test_a_folder_has_one_identity_whatever_leads_there(collect, tmp_path):
+    (tmp_path / "link").symlink_to(made(tmp_path / "own"))
+    places = [collect("place", root=f"{tmp_path}/{name}/a/b")["place"].text for name in ("own", "link")]
+    assert places[0] == places[1] != collect("place", root=f"{tmp_path}/own/a")["place"].text

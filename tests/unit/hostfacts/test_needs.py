@@ -3,7 +3,7 @@ import pytest
 from answers import FRAMES, host
 from msgspec.structs import replace
 
-from rekindle.hostfacts import choose_interpreter, find_unmet
+from rekindle.hostfacts import choose_interpreter, find_twin, find_unmet, list_warnings
 from rekindle.hostfacts.frames import Frame
 from rekindle.records import Disk, FailedProbe, Gpu, GpuProcess, Python
 
@@ -23,8 +23,9 @@ def with_gpu(**changed):
     return replace(HOST, gpus=(replace(HOST.gpus[0], **changed), HOST.gpus[1]))
 
 
-def with_disk(use, free_mib):
-    disks = (replace(disk, free_mib=free_mib) if disk.use == use else disk for disk in HOST.disks)
+def with_disk(use, free_mib, free_inodes=None):
+    changed = {"free_mib": free_mib, "free_inodes": free_inodes}
+    disks = (replace(disk, **changed) if disk.use == use else disk for disk in HOST.disks)
     return replace(HOST, disks=tuple(disks))
 
 
@@ -68,6 +69,28 @@ def test_a_healthy_host_lacks_nothing():
         (with_disk("tmpdir", 1_900), "TMPDIR (rekindle_tmpdir) has too little free space: 1.99 GB"),
         (with_disk("tmp", 95), "/tmp has too little free space: 0.10 GB at /tmp, 0.10 GB are needed"),
         (with_disk("shm", 63), "/dev/shm has too little free space: 0.07 GB"),
+        *(
+            (
+                with_problem(f"files-{name}", "No file can be made there: x."),
+                f"rekindle_{name} cannot be used: No file",
+            )
+            for name in ("root", "tmpdir")
+        ),
+        (with_problem("start-root", "No program can be started there: x."), "not mounted noexec"),
+        (
+            with_problem("interpreter", "It does not start: x."),
+            "ansible_python_interpreter cannot be used: It does",
+        ),
+        (
+            with_disk("root", 20_000, 49_999),
+            "rekindle_root has too few free inodes: 49999 at /home/lease/rekindle",
+        ),
+        (with_disk("shm", 64, 99), "/dev/shm has too few free inodes: 99 at /dev/shm, 100 are needed"),
+        (replace(HOST, limits={"file": "2048"}), "No file may be larger than 0.00 GiB there (ulimit -f)"),
+        (
+            replace(HOST, limits={"memory": "8388608"}),
+            "A process may have 8.0 GiB of addresses (ulimit -v)",
+        ),
         (replace(HOST, disks=HOST.disks[:-1]), "The free space of /dev/shm cannot be read"),
         (
             with_problem("disk-root", "df ended.", disks=HOST.disks[3:]),
@@ -117,6 +140,10 @@ def test_each_lack_is_one_sentence_with_its_fix(found, message):
         with_gpu(memory_used_mib=990, processes=(OURS,)),
         with_disk("root", 19_100),
         with_disk("tmpdir", 1_908),
+        with_disk("root", 20_000, 50_000),
+        replace(HOST, limits={"file": "unlimited", "memory": "unlimited"}),
+        replace(HOST, limits={"file": str(8 << 20)}),
+        with_problem("start-tmpdir", "No program can be started there: x."),
         with_disk("tmp", 96),
         with_disk("shm", 64),
         with_problem("nvidia-topo", "nvidia-smi topo -m ended with status 1: x."),
@@ -181,3 +208,18 @@ def test_the_newest_that_fits_outside_of_an_environment(pythons, chosen):
 def test_a_path_that_a_shell_reads_more_into_is_none(path):
     assert choose_interpreter((Python(path=path, version="3.12.1"),)) is None
     assert choose_interpreter((Python(path=path, version="3.12.1"), FIT)) == FIT.path
+
+
+def test_a_tmpdir_that_starts_no_program_is_a_warning():
+    (sentence,) = map(str, list_warnings(with_problem("start-tmpdir", "No program can be started there: x.")))
+    assert sentence.startswith("TMPDIR (rekindle_tmpdir): No program can be started there: x.")
+
+
+def test_one_machine_under_two_names_is_found_by_its_boot_and_its_folder():
+    first = replace(HOST, boot="b", place="7:1 /rekindle")
+    second = replace(first, host="lease-2")
+    assert "lease-2 is the same machine as lease-1" in str(find_twin(second, [first]))
+    others = [first, replace(second, boot="c"), replace(second, place="8:1 /rekindle")]
+    assert find_twin(first, others) is None
+    unknown = replace(first, boot=None), replace(second, boot=None)
+    assert find_twin(unknown[0], unknown[1:]) is None

@@ -153,6 +153,7 @@ def test_who_keeps_a_gpu_busy_is_reported(recordings):
     assert verdict.verdict == "FAIL"
     assert verdict.cause.startswith("GPU 0 (GPU-19de3001-8d73-4ae4-9b56-b24f5d92ddff): memory_in_use_before")
     assert verdict.remedy == "End what runs there, and accept the host again."
+    assert verdict.action == "RETEST"
 
 
 def test_measuring_that_failed_has_its_output_as_cause(run):

@@ -41,3 +41,10 @@ def test_only_pass_is_green(tmp_path, kinds, tag):
         (case,) = ET.fromstring(render_junit(gather_results(tmp_path))).iter("testcase")
         tags = [(child.tag, child.get("type"), child.get("message"), child.text) for child in case]
         assert tags == ([(tag, kind, f"{kind}: {FAIL.cause}", FAIL.remedy)] if tag else [])
+
+
+def test_what_acceptance_asks_for_stands_before_its_remedy(tmp_path):
+    failed = msgspec.structs.replace(FAIL, action="DRAIN")
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=failed)
+    (case,) = ET.fromstring(render_junit(gather_results(tmp_path))).iter("testcase")
+    assert [child.text for child in case] == [f"DRAIN: {FAIL.remedy}"]
