@@ -102,7 +102,7 @@ def test_two_jobs_on_the_same_nodes_at_once_pass(on_slurm, cluster):
     """Each under a root of its own, as two people's are, with one site; their ports are different."""
     host, runs = on_slurm.results / "login", [cluster.shared / f"{name}/runs/pt_ddp-x" for name in "ab"]
     spec = json.loads((host / "pt_ddp/spec.json").read_text())
-    spec["nodes"], spec["slurm"]["gpus_per_node"] = [], 0
+    spec["nodes"], spec["allocation"]["gpus_per_node"] = [], 0
     spec["sites"], spec["job"]["sites"] = spec["sites"][:1], 1
     (cluster.shared / "spec.json").write_text(json.dumps(spec))
     drivers = [

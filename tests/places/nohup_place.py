@@ -49,7 +49,7 @@ class Queue(Place):
         if self.is_held():
             os.killpg(self._pid, signal.SIGKILL)
 
-    def waited_s(self) -> float | None:
+    def measure_wait(self) -> float | None:
         """Return how long the run was in the queue."""
         return time.time() - float(os.environ["QUEUED_AT"])
 
