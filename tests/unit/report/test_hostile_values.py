@@ -131,7 +131,7 @@ def reports(folder, text, **changes):
     for name, kind in KINDS.items():
         record = example(inspect.type_info(kind), text)
         if kind is records.HostRecord:
-            record["slurm"] = None  # all of it is bounded to what SLURM knows
+            record["allocation"] = None  # all of it is bounded to what its batch system knows
         if kind is records.PlanRecord:
             record["jobs"] = ["job"]
         if kind is records.VerdictRecord:
