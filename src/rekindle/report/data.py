@@ -63,6 +63,8 @@ class CauseData(msgspec.Struct):
     message: str
     """Of the first row."""
     remedy: str | None
+    action: Action | None
+    """What acceptance asks the hosts' operator for, the most severe."""
     layer: str | None
     required: bool
     hosts: list[str]
@@ -103,6 +105,7 @@ def _cause(cause: Cause) -> CauseData:
         verdict=cause.kind,
         message=cause.message,
         remedy=cause.remedy,
+        action=cause.action,
         layer=cause.layer,
         required=cause.required,
         hosts=cause.hosts,

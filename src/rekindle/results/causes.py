@@ -10,6 +10,7 @@ from itertools import islice
 
 from rekindle.host import files
 from rekindle.records import Complaint, Layer
+from rekindle.records.acceptance import Action, pick_severest
 from rekindle.records.complaint import ANOTHER
 from rekindle.records.text import clean_text
 
@@ -62,6 +63,12 @@ class Cause:
         """Of its file of hosts: ``lost-the-host-was-lost-during``."""
         words = re.findall(r"[a-z]+", generalise_text(self.message, self.hosts).lower())
         return "-".join([self.kind.lower().replace("_", "-"), *words[:_WORDS]])[:_NAME]
+
+    @property
+    def action(self) -> Action | None:
+        """What its hosts' operator is asked for; None where nothing is."""
+        action = pick_severest(row.verdict.action for row in self.rows if row.verdict and row.verdict.action)
+        return None if action == "NONE" else action
 
     @property
     def curable(self) -> bool:

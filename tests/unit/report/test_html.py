@@ -161,6 +161,16 @@ def test_a_cause_has_its_hosts_and_the_lines_around_the_evidence(tmp_path):
     assert "<p><b>Seen:</b> <code>gpu-1/pt_ddp/job.log:2</code></p>" in html(tmp_path)
 
 
+def test_a_cause_has_the_most_severe_action_of_its_hosts_and_none_where_there_is_none(tmp_path):
+    fill(tmp_path, "gpu-1", "gpu-2")
+    for host, action in (("gpu-1", "RETEST"), ("gpu-2", "DRAIN")):
+        add_host(tmp_path, host, verdict=msgspec.structs.replace(FAIL, action=action))
+    assert '<b class="action">DRAIN</b>' in html(tmp_path)
+    for host, action in (("gpu-1", "NONE"), ("gpu-2", None)):
+        add_host(tmp_path, host, verdict=msgspec.structs.replace(FAIL, action=action))
+    assert 'class="action"' not in html(tmp_path)
+
+
 def test_each_of_forty_hosts_has_its_page_and_no_link_leads_nowhere(tmp_path):
     write_reports(many_hosts(tmp_path, 40))
     assert len(list(tmp_path.glob("gpu-*/report.html"))) == 40
