@@ -23,8 +23,7 @@ from .gpu_memory import name_holder
 from .imports import explain_import
 from .reports import find_reports
 from .scan import Match, cut_line, find_known
-from .streams import split_ranks
-from .texts import Text
+from .texts import Text, split_ranks
 from .timeline import make_timeline
 
 _MOST = 1_000

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from rekindle.flare.log import WENT_ON, is_nvflare_log
-from rekindle.records import Finding, Layer
+from rekindle.records import Finding
 
 from . import exceptions
 from .ansible_results import find_failed_task, find_settled_hosts, read_rest, unescape_json
 from .catalogue import Rank
 from .excerpts import load_needles
+from .prefixes import TRAINER, find_producer
 from .scan import SHORT, Match, cut_line, find_known, make_find, quote_place, search_catalogue
 from .shapes import load_shape, make_finder
-from .streams import TRAINER, find_stream
-from .subjects import Subject, find_subject
+from .subjects import find_subject
 from .texts import Text
 
 _MATTERS = make_finder(word for kind in load_needles().values() for word in kind.any)
@@ -35,12 +35,6 @@ _ASKED = re.compile(
     r"srun: forcing|\*\*\* (?:STEP|JOB) |Force Terminated|Sending SIGTERM|closing signal|Terminating Step"
 )
 _KILLED = "A process was killed"
-_RETRIED = re.compile(r"(?i)\bre-?try")
-_RAISED = re.compile(
-    r"\b((?:[A-Za-z_]\w{0,40}\.){0,6}[A-Z]\w{2,40}(?:Error|Exception)): "
-    r"(?!(?:[a-z_]\w{0,40}\.)?[A-Z]\w{2,40}Error: )"
-)
-_RAISES = "Correct what raises it: the lines before it have the place."
 _READ = "Read this line and those around it."
 _BAR = re.compile(r".{0,200}?\b\d{1,12}/\d{1,12}(?= \[)")
 """How far a progress bar is: at a crash it is often shown once more."""
@@ -52,7 +46,6 @@ class ReportLine(NamedTuple):
     number: int
     text: str
     """Without prefixes, and cut; with the cause that it names."""
-    raw: str
     through: int
     """The last line of a message of several."""
     level: bool
@@ -78,11 +71,10 @@ def find_reports(text: Text, installed: Mapping[str, str], failed: bool | None) 
     inside = {line for one in found if not one.generic for line in range(one.first, one.through + 1)}
     for chain in chains:
         inside.update(range(text.line(chain[0].start), text.line(chain[-1].end) + 1))
-    raised = {text.content(one.at).strip() for one in found if one.finding.name == "exception"}
     seen = list(_lines(text))
     settled = find_settled_hosts(text)
     for index, line in enumerate(seen):
-        if line.number not in inside and not any(one in line.text for one in raised):
+        if line.number not in inside:
             found += _single(text, line, settled, seen[index + 1 : index + 2])
     found = list(_without_followers(text, found))
     if not failed:
@@ -105,22 +97,12 @@ def _settled(text: Text, found: list[Match], seen: list[ReportLine]) -> list[Mat
 
     Where a text ends with an error that is only an echo, it went on from nothing.
     """
-    last: dict[str, int] = {}
-    for line in seen:
-        if line.progress:
-            last[find_stream(line.raw)] = line.number
-    whole = max(last.values(), default=0)
-
-    def went_on(one: Match) -> bool:
-        raw = text.raw_line(one.first)
-        by = find_stream(raw)
-        return one.last < (last.get(by, 0) if by else whole) and not (one.sure and _LASTS.search(raw))
-
-    if all(one.rank == "guess" and not one.sure for one in found):
-        return [one._replace(settled=True) for one in found]  # it tried again, and nobody says that it failed
-    standing = [one for one in found if not went_on(one)]
-    ranks = {one.rank for one in standing if not _INFORMS.search(text.raw_line(one.first))}
-    if ranks and not any(one.rank in ("cause", "symptom") for one in standing):
+    last = max((line.number for line in seen if line.progress), default=0)
+    standing = [
+        one for one in found if one.last >= last or (one.sure and _LASTS.search(text.raw_line(one.first)))
+    ]
+    alarms = any(not _INFORMS.search(text.raw_line(one.first)) for one in standing)
+    if alarms and all(one.rank == "echo" for one in standing):
         return found
     return [one._replace(settled=one not in standing) for one in found]
 
@@ -134,12 +116,12 @@ def _exceptions(text: Text, chains: list[tuple[exceptions.RaisedException, ...]]
         root = next(iter(causes), None)
         if root is None or _is_known(root.text):
             continue
-        about = find_subject(root.full_text)
-        layer = exceptions.find_exception_layer(root.kind, root.full_text.partition(": ")[2], root.packages)
+        about = find_subject(f"{root.text} {root.more}")
+        layer = exceptions.find_exception_layer(root.kind, f"{root.message} {root.more}")
         ours = about if about and about.row.layer == layer and not about.row.weak else None
         last = chain[-1]
         more = f", then {cut_line(last.text, 120)}" if last is not root and not last.reports else ""
-        said = cut_line(root.full_text if ours else root.text, 90 if more else _QUOTED)
+        said = cut_line(f"{root.text} {root.more}" if ours else root.text, 90 if more else _QUOTED)
         raised = f"{said} at {root.place}{more}"
         finding = Finding(
             name="exception",
@@ -173,38 +155,22 @@ def _single(text: Text, line: ReportLine, settled: set[str], following: list[Rep
         message = f"Ansible on {host}: {result}"
     about = find_subject(message)
     strong = about is not None and not about.row.weak
-    level = line.level or bool(ansible)
-    layer, rank = _kind(line, about)
-    retried = line.benign and rank == "cause" and layer == "network" and _RETRIED.search(line.text)
-    if line.benign and not (retried or ansible):
+    if line.benign and not ansible:
         return
-    if not level and (not (strong and _FAILS.search(message)) or (line.informs and not retried)):
+    if not (line.level or ansible) and (line.informs or not (strong and _FAILS.search(message))):
         return
-    if retried:
-        rank = "guess"
-    elif ansible and rank == "echo":
-        rank = "symptom"
-    focus = about.start if about else 0
-    raised = not strong and bool(_RAISED.match(message))
-    meaning = f"{about.row.meaning}: " if about and about.row.meaning and not raised else ""
+    layer = about.row.layer if about else None
+    rank: Rank = about.row.rank if about else "symptom"
+    meaning = f"{about.row.meaning}: " if about and about.row.meaning else ""
     finding = Finding(
-        name="exception" if raised else f"{layer.lower()}_error" if layer else "unknown_error",
-        cause=meaning + quote_place(message, focus, SHORT - len(meaning)),
+        name=f"{layer.lower()}_error" if layer else "unknown_error",
+        cause=meaning + quote_place(message, about.start if about else 0, SHORT - len(meaning)),
         layer=layer,
-        remedy=_RAISES if raised else about.row.remedy if about and layer else _READ,
-        confidence="likely" if rank == "cause" and (strong or raised) else "possible",
+        remedy=about.row.remedy if about else _READ,
+        confidence="likely" if about and about.is_certain else "possible",
     )
+    rank = "symptom" if ansible and rank == "echo" else rank
     yield make_find(text, line.number, rank, finding)._replace(through=line.through, weak=not strong)
-
-
-def _kind(line: ReportLine, about: Subject | None) -> tuple[Layer | None, Rank]:
-    """Return layer and rank of a message by its subject, or by the exception that it quotes."""
-    raised = _RAISED.search(line.text)
-    if raised and not (about and not about.row.weak):
-        return exceptions.find_exception_layer(raised[1], line.text[raised.end() :]), "cause"
-    if about is None:
-        return None, "symptom"
-    return about.row.layer, about.row.rank
 
 
 def _lines(text: Text) -> Iterator[ReportLine]:
@@ -244,25 +210,18 @@ def _line(text: Text, number: int, of_nvflare: bool) -> ReportLine:
     if more:
         message += more
     elif message.endswith(":"):
-        message = f"{message} {_next(text, number)}"
+        message = f"{message} {exceptions.find_next(text, number)}"
     raw = text.raw_line(number)[:_CUT]
-    trainers = find_stream(raw) == TRAINER
+    trainers = find_producer(raw) == TRAINER
     printed = (raw if raw.endswith(content) and not trainers else content).strip()
     level = bool(_LEVEL.search(printed) or _LEVEL.search(message))
     progress = WENT_ON if of_nvflare and not trainers else _PROGRESS
     return ReportLine(
         number=number,
         text=message,
-        raw=raw,
         through=number + more.count("\n"),
         level=level,
         informs=bool(_INFORMS.search(printed) or _INFORMS.search(message)),
         benign=bool(_BENIGN.search(content)),
         progress=not level and bool(progress.search(content)) and not _FAILS.search(content),
     )
-
-
-def _next(text: Text, number: int) -> str:
-    """Return the next line that is not empty."""
-    end = text.start(number) + len(text.content(number))
-    return text.body[end : end + _CUT].lstrip().partition("\n")[0].rstrip()

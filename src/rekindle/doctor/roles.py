@@ -14,8 +14,8 @@ from rekindle.host import folders
 from rekindle.records import Finding
 from rekindle.records.stacks import find_stacks
 
+from .prefixes import TRAINER, find_producer
 from .scan import Match, cut_line, make_find
-from .streams import TRAINER, find_stream
 from .texts import Text, count_seconds
 
 _OF_LAUNCHER = re.compile(r"_\w{1,60}: |start task run\(\)")
@@ -91,7 +91,7 @@ def add_last_words(one: Match, log: Text) -> Match:
 def _last_words(log: Text, end: int) -> str:
     """Return a sentence with the last line of a site's trainer before a place in its log."""
     lines = log.raw[:end].rstrip("\n").split("\n")
-    printed = (line.split(" - ", 3)[-1].strip() for line in reversed(lines) if find_stream(line) == TRAINER)
+    printed = (line.split(" - ", 3)[-1].strip() for line in reversed(lines) if find_producer(line) == TRAINER)
     said = next((one for one in printed if one and not _OF_LAUNCHER.match(one)), "")
     return f" The last that its trainer printed: {cut_line(said, _SAID)}" if said else ""
 

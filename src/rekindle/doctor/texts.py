@@ -17,7 +17,7 @@ from rekindle.flare.log import OF_TORCH, PREFIX
 from rekindle.flare.workspace import LOG, PARTS, SERVER
 from rekindle.host import files, folders
 
-from .prefixes import read_json_lines, strip_prefixes
+from .prefixes import find_producers, read_json_lines, strip_prefixes
 
 LIMIT = files.LIMIT
 """Bytes of one file that are searched, from both ends of a larger one."""
@@ -43,6 +43,8 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]{0,16}m")
 _TIME = re.compile(
     r"^\[?(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)[,.](\d{3})(?:\d{3}([+-]\d\d:\d\d))?", re.MULTILINE
 )
+_ALARMS = re.compile(r"(?i)error|traceback|fail|fatal|killed|exception")
+_RANKS = 8
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,19 @@ def decode_text(file: str, content: bytes) -> Text:
         rows, lines = zip(*records, strict=True)
         return Text(file, _COLOUR.sub("", "\n".join(lines)), rows)
     return Text(file, plain)
+
+
+def split_ranks(text: Text) -> list[Text]:
+    """Return a text; of one that several ranks wrote into the part of each of the first."""
+    printed = text.raw_lines
+    by = find_producers(text.raw)
+    alarming = {of for of, line in zip(by, printed, strict=True) if _ALARMS.search(line)}
+    ranks = sorted({*by} - {""}, key=lambda rank: (rank not in alarming, rank))[:_RANKS]
+    if len(ranks) < 2:
+        return [text]
+    kept = [[at for at, of in enumerate(by) if of in ("", rank)] for rank in ranks]
+    rows = text.rows or range(len(printed))
+    return [Text(text.file, "\n".join(printed[n] for n in at), tuple(rows[n] for n in at)) for at in kept]
 
 
 def read_text(path: Path, file: str) -> Text:
