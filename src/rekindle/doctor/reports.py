@@ -11,15 +11,13 @@ from rekindle.records import Finding
 from . import exceptions
 from .ansible_results import find_failed_task, find_settled_hosts, read_rest, unescape_json
 from .catalogue import Rank
-from .excerpts import load_needles
+from .excerpts import MATTERS
 from .prefixes import TRAINER, find_producer
 from .scan import SHORT, Match, cut_line, find_known, make_find, quote_place, search_catalogue
-from .shapes import load_shape, make_finder
+from .shapes import load_shape
 from .subjects import find_subject
 from .texts import Text
 
-_MATTERS = make_finder(word for kind in load_needles().values() for word in kind.any)
-"""A line that may matter has one of these, in lower case."""
 _CUT, _QUOTED, _NEAR, _BEFORE = 4000, 200, 3, 200
 _LEVEL, _INFORMS, _BENIGN, _PROGRESS, _LASTS, _FAILS, _CONTEXT = map(
     load_shape, ("level", "informs", "benign", "progress", "lasts", "fails", "context")
@@ -183,7 +181,7 @@ def _lines(text: Text) -> Iterator[ReportLine]:
     bars: set[str] = set()
     of_nvflare = is_nvflare_log(text.raw)
     for number, (content, raw) in enumerate(zip(text.lines, text.raw_lines, strict=True), 1):
-        matters = _MATTERS.search(raw[:_CUT].lower()) and content.strip()
+        matters = MATTERS.search(raw[:_CUT].lower()) and content.strip()
         if not matters or (last and number <= last.through):
             continue
         line = _line(text, number, of_nvflare)
