@@ -93,12 +93,11 @@ def _diagnosis(
     )
     found[:0] = [*raised, *filter(None, [roles.find_ended_scripts(logs), roles.find_overwritten(logs)])]
     standing = sorted((one for one in found if not one.settled), key=lambda one: one.order)
-    ordered: dict[tuple[str, int | None], Match] = {}
+    by_name: dict[str, Match] = {}
     for one in standing:
-        if one.finding.layer:
-            ordered.setdefault((one.finding.name, None), one)
-    kept = list(ordered.values())
-    kept = [one for place, one in enumerate(kept) if not place or one.sure or one.finding.name == "exception"]
+        if one.finding.layer and not (by_name and one.doubt and one.finding.name != "exception"):
+            by_name.setdefault(one.finding.name, one)
+    kept = list(by_name.values())
     if kept and kept[0].rank in ("cause", "symptom"):
         kept = [one for one in kept if one.rank != "guess"]
     findings = [
@@ -134,7 +133,7 @@ def _exceptions(lines: Iterable[EvidenceLine[AnyEvent]], installed: Mapping[str,
         finding = entry.finding if entry else unknown
         finding = replace(finding, cause=cause, file=line.file, line=line.line)
         rank: Rank = entry.rank if entry else "cause"
-        yield Match(finding, rank, f"{place:04}", -1, place, place, place, place, sure=True)
+        yield Match(finding, rank, f"{place:04}", -1, place, place, place, doubt=0)
 
 
 def _logs(run_dir: Path, ended: RunEnd | None) -> Iterator[Text]:

@@ -50,8 +50,6 @@ class ReportLine(NamedTuple):
     """Whether it is marked as an error."""
     informs: bool
     """Whether it is marked as no error."""
-    benign: bool
-    """Whether its own words are that it does not matter."""
     progress: bool
 
 
@@ -66,40 +64,47 @@ def find_reports(text: Text, installed: Mapping[str, str], failed: bool | None) 
     """
     chains = list(exceptions.find_chains(text))
     found = [*search_catalogue(text, installed), *_exceptions(text, chains)]
-    inside = {line for one in found if not one.generic for line in range(one.first, one.through + 1)}
+    inside = {line for one in found if not one.doubt for line in range(one.at, one.through + 1)}
     for chain in chains:
         inside.update(range(text.line(chain[0].start), text.line(chain[-1].end) + 1))
     seen = list(_lines(text))
     settled = find_settled_hosts(text)
-    for index, line in enumerate(seen):
+    for line in seen:
         if line.number not in inside:
-            found += _single(text, line, settled, seen[index + 1 : index + 2])
+            found += _single(text, line, settled)
     found = list(_without_followers(text, found))
     if not failed:
         found = (
             [one._replace(settled=True) for one in found] if failed is False else _settled(text, found, seen)
         )
-    return sorted(found, key=lambda one: one.first)
+    return sorted(found, key=lambda one: one.at)
 
 
 def _without_followers(text: Text, found: list[Match]) -> Iterator[Match]:
     """Yield what was found; that processes were killed after all were asked to end is an echo."""
     asked = next((text.line(match.start()) for match in _ASKED.finditer(text.body)), None)
     for one in found:
-        killed = asked and one.first > asked and one.finding.cause.startswith(_KILLED)
+        killed = asked and one.at > asked and one.finding.cause.startswith(_KILLED)
         yield one._replace(rank="echo") if killed else one
 
 
 def _settled(text: Text, found: list[Match], seen: list[ReportLine]) -> list[Match]:
-    """Return what was found, each with whether the text went on from it.
+    """Return what was found, each with whether the process that printed it went on from it.
 
     Where a text ends with an error that is only an echo, it went on from nothing.
     """
-    last = max((line.number for line in seen if line.progress), default=0)
-    standing = [
-        one for one in found if one.last >= last or (one.sure and _LASTS.search(text.raw_line(one.first)))
-    ]
-    alarms = any(not _INFORMS.search(text.raw_line(one.first)) for one in standing)
+    last: dict[str, int] = {}
+    for line in seen:
+        if line.progress:
+            last[find_producer(text.raw_line(line.number))] = line.number
+    last[""] = max(last.values(), default=0)
+
+    def stands(one: Match) -> bool:
+        raw = text.raw_line(one.at)
+        return one.last >= last.get(find_producer(raw), 0) or (not one.doubt and bool(_LASTS.search(raw)))
+
+    standing = list(filter(stands, found))
+    alarms = any(not _INFORMS.search(text.raw_line(one.at)) for one in standing)
     if alarms and all(one.rank == "echo" for one in standing):
         return found
     return [one._replace(settled=one not in standing) for one in found]
@@ -131,29 +136,27 @@ def _exceptions(text: Text, chains: list[tuple[exceptions.RaisedException, ...]]
             confidence="likely",
         )
         rank: Rank = "symptom" if about and about.row.rank in ("symptom", "echo") else "cause"
-        end = text.line(last.end)
-        found = make_find(text, text.line(root.at), rank, finding)
-        yield found._replace(first=text.line(chain[0].start), through=end, last=end)
+        yield make_find(text, text.line(root.at), rank, finding)._replace(last=text.line(last.end))
 
 
 def _is_known(exception: str) -> bool:
     """Whether an entry of the catalogue covers all of an exception, or that it only follows from others."""
     entry = find_known(exception, {})
-    return entry is not None and (entry.rank == "echo" or (entry.rank == "cause" and not entry.generic))
+    return entry is not None and (entry.rank == "echo" or (entry.rank == "cause" and not entry.doubt))
 
 
-def _single(text: Text, line: ReportLine, settled: set[str], following: list[ReportLine]) -> Iterator[Match]:
+def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
     """Yield what a line reports: an error by its mark, or by words of a failure that are known."""
     message = unescape_json(_CONTEXT.sub("", _LEAD.sub("", line.text))).strip()
     ansible = find_failed_task(line.text)
     if ansible:
         host, result = ansible
-        if host in settled or any("...ignoring" in after.text for after in following):
+        if host in settled:
             return
         message = f"Ansible on {host}: {result}"
     about = find_subject(message)
     strong = about is not None and not about.row.weak
-    if line.benign and not ansible:
+    if _BENIGN.search(line.text) and not ansible:
         return
     if not (line.level or ansible) and (line.informs or not (strong and _FAILS.search(message))):
         return
@@ -168,7 +171,7 @@ def _single(text: Text, line: ReportLine, settled: set[str], following: list[Rep
         confidence="likely" if about and about.is_certain else "possible",
     )
     rank = "symptom" if ansible and rank == "echo" else rank
-    yield make_find(text, line.number, rank, finding)._replace(through=line.through, weak=not strong)
+    yield make_find(text, line.number, rank, finding)._replace(through=line.through, doubt=1 if strong else 2)
 
 
 def _lines(text: Text) -> Iterator[ReportLine]:
@@ -220,6 +223,5 @@ def _line(text: Text, number: int, of_nvflare: bool) -> ReportLine:
         through=number + more.count("\n"),
         level=level,
         informs=bool(_INFORMS.search(printed) or _INFORMS.search(message)),
-        benign=bool(_BENIGN.search(content)),
         progress=not level and bool(progress.search(content)) and not _FAILS.search(content),
     )

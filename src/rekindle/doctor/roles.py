@@ -47,8 +47,8 @@ def find_echoes(found: Iterable[Match]) -> Iterator[Match]:
     guessed = min((one.time for one in of_sites), default=_NEVER)
     known = min((one.time for one in of_sites if one.rank != "guess"), default=_NEVER)
     for one in found:
-        after = known if one.sure else guessed
-        follows = one.nearness == 1 and one.time >= after and not (one.sure and one.rank == "cause")
+        after = known if not one.doubt else guessed
+        follows = one.nearness == 1 and one.time >= after and not (not one.doubt and one.rank == "cause")
         yield one._replace(rank="echo") if follows else one
 
 
@@ -77,14 +77,14 @@ def find_silent(logs: list[Text]) -> Iterator[Match]:
             remedy=_DIED if over else _OWES,
             confidence="likely" if over else "possible",
         )
-        yield make_find(log, line, "symptom" if over else "guess", finding)._replace(sure=True)
+        yield make_find(log, line, "symptom" if over else "guess", finding)._replace(doubt=0)
 
 
 def add_last_words(one: Match, log: Text) -> Match:
     """Return what was found; a trainer's end without a word has the last that it printed."""
     if one.rank != "guess" or not find_role(log):
         return one
-    said = _last_words(log, sum(len(line) + 1 for line in log.raw.split("\n")[: one.first]))
+    said = _last_words(log, sum(len(line) + 1 for line in log.raw.split("\n")[: one.at]))
     return one._replace(finding=replace(one.finding, cause=f"{one.finding.cause}{said}"))
 
 
@@ -112,7 +112,7 @@ def find_ended_scripts(logs: list[Text]) -> Match | None:
             "returned early, called sys.exit, or raised what it printed to job.log alone.",
             confidence="certain",
         )
-        return make_find(log, log.line(next(iter(waiting))), "symptom", finding)._replace(sure=True)
+        return make_find(log, log.line(next(iter(waiting))), "symptom", finding)._replace(doubt=0)
     return None
 
 
@@ -137,4 +137,4 @@ def find_overwritten(logs: list[Text]) -> Match | None:
         remedy="Give each run a workspace or a name of its own.",
         confidence="likely",
     )
-    return make_find(server, 1, "cause", finding)._replace(time="", sure=True)
+    return make_find(server, 1, "cause", finding)._replace(time="", doubt=0)

@@ -29,39 +29,27 @@ class Match(NamedTuple):
     nearness: int
     at: int
     """The line that shows it."""
-    first: int
     through: int
-    """The first and the last line that it is about."""
+    """The last line that it is about."""
     last: int
     """The last line that it could as well be about."""
-    generic: bool = False
-    """Whether another line may say more."""
-    weak: bool = False
-    """Whether its words say little."""
+    doubt: int = 1
+    """Nothing if the catalogue knows it, or the process itself wrote it down; 2 if its words say little."""
     settled: bool = False
     """Whether its text went on from it."""
-    sure: bool = False
-    """Whether the catalogue knows it, or the process itself wrote it down."""
 
     @property
-    def order(self) -> tuple[int, int, str, int, str, int, bool]:
+    def order(self) -> tuple[int, int, str, int, str, int]:
         """Causes before symptoms before echoes; what says more; the earliest; the nearest to what failed."""
-        line = self.finding.line or 0
-        return (
-            _RANKS.index(self.rank),
-            (not self.sure) + self.weak,
-            self.time,
-            self.nearness,
-            self.finding.file or "",
-            line,
-            not self.generic,
-        )
+        finding = self.finding
+        rank = _RANKS.index(self.rank)
+        return rank, self.doubt, self.time, self.nearness, finding.file or "", finding.line or 0
 
 
 def make_find(text: Text, at: int, rank: Rank, finding: Finding) -> Match:
     """Return what a line of a text shows, which it is about alone."""
     finding = replace(finding, file=text.file, line=text.place(at))
-    return Match(finding, rank, text.time(at), text.nearness, at, at, at, at)
+    return Match(finding, rank, text.time(at), text.nearness, at, at, at)
 
 
 def search_catalogue(text: Text, installed: Mapping[str, str]) -> list[Match]:
@@ -86,8 +74,7 @@ def search_catalogue(text: Text, installed: Mapping[str, str]) -> list[Match]:
         found = make_find(text, at, entry.rank, finding)._replace(
             through=text.line(match.end()),
             last=text.line(last.end()),
-            generic=entry.generic,
-            sure=not entry.generic,
+            doubt=int(entry.generic),
         )
         by_place.setdefault((found.through, entry.rank), found)
     return list(by_place.values())

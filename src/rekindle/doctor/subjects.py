@@ -94,7 +94,8 @@ def find_subject(message: str) -> Subject | None:
     """Return what ``message`` is about by a code or by the longest known words in it; None if it has none.
 
     A policy decides before a code, and a code before words; a cause before what may only follow from one, and
-    weak words only without others. What a message ends with is why all failed.
+    weak words only without others, least a type's name at the beginning. What a message ends with is why all
+    failed.
     """
     message = " ".join(message.split())
     text = _PATH.sub(lambda path: "_" * len(path[0]), message).lower()
@@ -107,6 +108,7 @@ def find_subject(message: str) -> Subject | None:
             bool(row.words),
             not reason,
             row.weak or row.rank == "echo",
+            row.weak and not one.start,
             row.rank != "cause",
         )
 

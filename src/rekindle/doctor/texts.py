@@ -3,6 +3,7 @@
 
 import os
 import re
+import stat
 from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import suppress
@@ -171,25 +172,19 @@ def read_text(path: Path, file: str) -> Text:
 
 
 def read_stream(stream: BinaryIO, file: str) -> Text:
-    """Read an open file; the middle of one beyond `LIMIT` becomes empty lines.
+    """Read an open file or a pipe to its end; the middle of one beyond `LIMIT` becomes empty lines.
 
-    A file with holes is not read through: its lines are counted without those of the middle.
+    A device has no end, and a file with holes is not read through: lines of its middle are not counted.
     """
-    status = os.fstat(stream.fileno())
-    size = status.st_size
-    if size <= LIMIT:
-        return decode_text(file, stream.read(LIMIT))
-    if status.st_blocks * 512 >= size:
-        return read_through(stream, file)
-    head = stream.read(LIMIT // 2)
-    stream.seek(size - LIMIT // 2)
-    return decode_text(file, head + stream.read(LIMIT // 2))
-
-
-def read_through(stream: BinaryIO, file: str) -> Text:
-    """Read a stream to its end, as `read_stream` reads a file of the same bytes."""
     half = LIMIT // 2
     head, tail, left_out = stream.read(LIMIT), bytearray(), 0
+    with suppress(OSError):
+        status = os.fstat(stream.fileno())
+        if stat.S_ISCHR(status.st_mode):
+            return decode_text(file, head)
+        if status.st_size > LIMIT and status.st_blocks * 512 < status.st_size:
+            stream.seek(-half, os.SEEK_END)
+            return decode_text(file, head[:half] + stream.read(half))
     while block := stream.read(1 << 20):
         if not tail:
             head, tail = head[:half], bytearray(head[half:])

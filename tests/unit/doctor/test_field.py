@@ -216,9 +216,7 @@ def test_a_stream_and_a_file_beyond_the_limit_give_one_answer(tmp_path, monkeypa
     content = b"step 1 ok\n" * 20_000 + b"sbatch: error: Batch job submission failed: Invalid qos\n"
     (tmp_path / "log.txt").write_bytes(content)
     (in_file,) = diagnose_texts(read_logs([tmp_path / "log.txt"])).findings
-    (streamed,) = diagnose_texts(
-        [texts.read_through(io.BytesIO(content), str(tmp_path / "log.txt"))]
-    ).findings
+    (streamed,) = diagnose_texts([texts.read_stream(io.BytesIO(content), str(tmp_path / "log.txt"))]).findings
     assert in_file == streamed
     assert in_file.line == 20_001
 
