@@ -44,24 +44,19 @@ def diagnose_run(run_dir: Path, spec: RunSpec | None = None, failed: bool | None
     if failed is None and ended and (ended.reason == "limit" or ended.exit_status not in (0, None)):
         failed = True
     logs = list(_logs(run_dir, ended))
-    raised = list(_exceptions(read_lines(run_dir), spec.versions if spec else {}))
-    diagnosis = _diagnosis(logs, raised, spec.versions if spec else {}, failed)
-    nodes = spec.nodes if spec else ()
+    installed, nodes = (spec.versions, spec.nodes) if spec else ({}, ())
 
-    return _each(diagnosis, lambda finding: _name_node(name_holder(finding, run_dir, spec, logs), nodes))
+    def complete(finding: Finding) -> Finding:
+        return _name_node(name_holder(finding, run_dir, spec, logs), nodes)
+
+    raised = list(_exceptions(read_lines(run_dir), installed))
+    return _diagnosis(logs, raised, installed, failed, complete)
 
 
 def diagnose_texts(logs: Iterable[Text]) -> Diagnosis:
     """Return why something failed, by texts of any origin."""
     logs = list(logs)
-    diagnosis = _diagnosis(logs, [], {}, None)
-    return _each(diagnosis, lambda finding: name_holder(finding, None, None, logs))
-
-
-def _each(diagnosis: Diagnosis, change: Callable[[Finding], Finding]) -> Diagnosis:
-    """Return a diagnosis, each finding changed."""
-    cause = change(diagnosis.cause) if diagnosis.cause else None
-    return replace(diagnosis, cause=cause, others=tuple(map(change, diagnosis.others)))
+    return _diagnosis(logs, [], {}, None, lambda finding: name_holder(finding, None, None, logs))
 
 
 def read_logs(paths: Iterable[Path]) -> Iterator[Text]:
@@ -80,7 +75,11 @@ def read_logs(paths: Iterable[Path]) -> Iterator[Text]:
 
 
 def _diagnosis(
-    logs: list[Text], raised: list[Match], installed: Mapping[str, str], failed: bool | None
+    logs: list[Text],
+    raised: list[Match],
+    installed: Mapping[str, str],
+    failed: bool | None,
+    complete: Callable[[Finding], Finding],
 ) -> Diagnosis:
     """Return the cause: the first that is raised or known in the process that began; else none."""
     parts = [part for log in logs for part in split_ranks(take_excerpt(log))]
@@ -101,7 +100,10 @@ def _diagnosis(
     if kept and kept[0].rank in ("cause", "symptom"):
         kept = [one for one in kept if one.rank != "guess"]
     findings = [
-        replace(explain_import(one.finding, installed), echo=one.rank == "echo" or one.rank != kept[0].rank)
+        replace(
+            complete(explain_import(one.finding, installed)),
+            echo=one.rank == "echo" or one.rank != kept[0].rank,
+        )
         for one in kept
     ]
     cause = findings[0] if findings and not findings[0].echo else None
@@ -128,7 +130,7 @@ def _exceptions(lines: Iterable[EvidenceLine[AnyEvent]], installed: Mapping[str,
         entry = find_known(f"{event.kind}: {event.message}", installed)
         cause = f"{event.who} raised {exception} at {event.place}."
         remedy = f"Correct what raises at {event.place}."
-        of = exceptions.find_exception_layer(event.kind, event.message)
+        of, _ = exceptions.explain_exception(event.kind, event.message)
         unknown = Finding(name="exception", cause=cause, layer=of, remedy=remedy, confidence="certain")
         finding = entry.finding if entry else unknown
         finding = replace(finding, cause=cause, file=line.file, line=line.line)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rekindle.records import Layer
 
-from .subjects import find_subject
+from .subjects import Subject, find_subject
 from .texts import Text
 
 _TRACEBACK = re.compile(
@@ -132,14 +132,14 @@ def _producer(text: Text, number: int) -> str:
     return _VARIES.sub("", raw[: len(raw) - len(content)])
 
 
-def find_exception_layer(kind: str, message: str) -> Layer:
-    """Return the layer of an exception by its message's subject and its type."""
+def explain_exception(kind: str, message: str) -> tuple[Layer, Subject | None]:
+    """Return the layer of an exception by its message and its type, and what it is about, if known."""
     name = kind.rpartition(".")[2]
     about = find_subject(f"{name}: {message}")
     if about and about.is_certain:
-        return about.row.layer
+        return about.row.layer, about
     if OF_PYTHON.fullmatch(name):
-        return "job"
+        return "job", None
     if about and about.row.rank != "echo":
-        return about.row.layer
-    return "NVFlare" if kind.startswith("nvflare.") else "job"
+        return about.row.layer, about
+    return "NVFlare" if kind.startswith("nvflare.") else "job", about

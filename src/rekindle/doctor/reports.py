@@ -33,6 +33,7 @@ _ASKED = re.compile(
     r"srun: forcing|\*\*\* (?:STEP|JOB) |Force Terminated|Sending SIGTERM|closing signal|Terminating Step"
 )
 _KILLED = "A process was killed"
+_RAISED = re.compile(r"(?:[A-Za-z_]\w{0,40}\.){0,6}[A-Z]\w{1,40}(?:Error|Exception): ")
 _READ = "Read this line and those around it."
 _BAR = re.compile(r".{0,200}?\b\d{1,12}/\d{1,12}(?= \[)")
 """How far a progress bar is: at a crash it is often shown once more."""
@@ -119,20 +120,17 @@ def _exceptions(text: Text, chains: list[tuple[exceptions.RaisedException, ...]]
         root = next(iter(causes), None)
         if root is None or _is_known(root.text):
             continue
-        about = find_subject(f"{root.text} {root.more}")
-        layer = exceptions.find_exception_layer(root.kind, f"{root.message} {root.more}")
-        ours = about if about and about.row.layer == layer and not about.row.weak else None
+        layer, about = exceptions.explain_exception(root.kind, f"{root.message} {root.more}")
+        ours = about.row if about and about.row.rank != "echo" and not about.row.weak else None
         last = chain[-1]
         more = f", then {cut_line(last.text, 120)}" if last is not root and not last.reports else ""
         said = cut_line(f"{root.text} {root.more}" if ours else root.text, 90 if more else _QUOTED)
         raised = f"{said} at {root.place}{more}"
         finding = Finding(
             name="exception",
-            cause=f"{ours.row.meaning}: {raised}"
-            if ours and ours.row.meaning
-            else f"A process raised {raised}.",
+            cause=f"{ours.meaning}: {raised}" if ours and ours.meaning else f"A process raised {raised}.",
             layer=layer,
-            remedy=ours.row.remedy if ours else f"Correct what raises at {root.place}.",
+            remedy=ours.remedy if ours else f"Correct what raises at {root.place}.",
             confidence="likely",
         )
         rank: Rank = "symptom" if about and about.row.rank in ("symptom", "echo") else "cause"
@@ -168,7 +166,7 @@ def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
         cause=meaning + quote_place(message, about.start if about else 0, SHORT - len(meaning)),
         layer=layer,
         remedy=about.row.remedy if about else _READ,
-        confidence="likely" if about and about.is_certain else "possible",
+        confidence="likely" if about and (about.is_certain or _RAISED.match(message)) else "possible",
     )
     rank = "symptom" if ansible and rank == "echo" else rank
     yield make_find(text, line.number, rank, finding)._replace(through=line.through, doubt=1 if strong else 2)

@@ -99,7 +99,8 @@ def _last_words(log: Text, end: int) -> str:
 def find_ended_scripts(logs: list[Text]) -> Match | None:
     """Find a client that waits for a result and has no thread that runs the script."""
     for log in logs:
-        waiting = _waiting(log.body) if _WAITS in log.body else {}
+        stacks = find_stacks(log.body) if _WAITS in log.body else ()
+        waiting = {one.start: one.text for one in stacks if _WAITS in one.text and _RUNS not in one.text}
         if not waiting:
             continue
         sites = list(dict.fromkeys(find_client(block) or "a site" for block in waiting.values()))[:_NAMED]
@@ -114,11 +115,6 @@ def find_ended_scripts(logs: list[Text]) -> Match | None:
         )
         return make_find(log, log.line(next(iter(waiting))), "symptom", finding)._replace(doubt=0)
     return None
-
-
-def _waiting(text: str) -> dict[int, str]:
-    parts = {stacks.start: stacks.text for stacks in find_stacks(text)}
-    return {start: part for start, part in parts.items() if _WAITS in part and _RUNS not in part}
 
 
 def find_overwritten(logs: list[Text]) -> Match | None:
