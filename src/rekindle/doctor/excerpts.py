@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import islice
 
-from .shapes import load_shapes, make_finder
+from .shapes import load_shape
 from .texts import Text
 
-MATTERS = make_finder(load_shapes("matters"))
+MATTERS = load_shape("matters")
 """Finds one of the words, in lower case, that each line which may matter has."""
 _SMALL = 1 << 18
 """Characters of a text that is read whole."""
