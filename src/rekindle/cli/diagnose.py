@@ -37,7 +37,7 @@ def run(
     found = [_of_folder(Path(path)) for path in folders]
     logs = list(doctor.read_logs(Path(path) for path in given if path not in ("-", *folders)))
     if "-" in given:
-        logs.append(doctor.texts.read_through(sys.stdin.buffer, "standard input"))
+        logs.append(doctor.texts.read_stream(sys.stdin.buffer, "standard input"))
     if logs:
         found.append(doctor.diagnose_texts(logs))
     failed = any(one.findings or (one.timeline and not one.went_on) for one in found)

@@ -21,20 +21,16 @@ _YAML = re.compile(
     r"((?:[^\n]{0,2000}\n?)(?: {4}[^\n]{0,2000}\n?){0,40})",
     re.MULTILINE,
 )
-_ABOUT = re.compile(r'"(?:url|repo|path)": "([^"\n]{1,120})"')
 _ESCAPES = re.compile(r"\\(?:r\\n|n|r|t)|\\(?=[\"'\\])")
 _RECAP = re.compile(r"^(\S{1,200})\s+: ok=\d+\s+changed=\d+\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
 
 
 def find_failed_task(line: str) -> tuple[str, str] | None:
-    """Return the host of a task that failed, and what its module says and what that is about; else None."""
+    """Return the host of a task that failed, and what its module says; else None."""
     match = _FAILED.match(line)
     if match is None:
         return None
-    result = line[match.end() :]
-    text = _text(result)
-    about = _ABOUT.search(result)
-    return match["host"] or match["alone"], f"{text} ({about[1]})" if about and "/" not in text else text
+    return match["host"] or match["alone"], _text(line[match.end() :])
 
 
 def read_rest(body: str, start: int, end: int) -> str:
@@ -59,11 +55,5 @@ def _text(result: str) -> str:
     """Return the text of a result: the longest that has a cause."""
     texts = [unescape_json(match[2]) for match in _TEXTS.finditer(result)]
     texts += [match[1] for match in _YAML.finditer(result)]
-    texts.sort(key=len, reverse=True)
-    texts.sort(key=lambda text: not _has_cause(text))
+    texts.sort(key=lambda text: (not ((about := find_subject(text)) and about.is_certain), -len(text)))
     return " ".join((texts[0] if texts else unescape_json(result)).split())
-
-
-def _has_cause(text: str) -> bool:
-    about = find_subject(text)
-    return about is not None and about.row.rank == "cause" and not about.row.weak

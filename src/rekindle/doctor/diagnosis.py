@@ -23,8 +23,7 @@ from .gpu_memory import name_holder
 from .imports import explain_import
 from .reports import find_reports
 from .scan import Match, cut_line, find_known
-from .streams import split_ranks
-from .texts import Text
+from .texts import Text, split_ranks
 from .timeline import make_timeline
 
 _MOST = 1_000
@@ -45,24 +44,19 @@ def diagnose_run(run_dir: Path, spec: RunSpec | None = None, failed: bool | None
     if failed is None and ended and (ended.reason == "limit" or ended.exit_status not in (0, None)):
         failed = True
     logs = list(_logs(run_dir, ended))
-    raised = list(_exceptions(read_lines(run_dir), spec.versions if spec else {}))
-    diagnosis = _diagnosis(logs, raised, spec.versions if spec else {}, failed)
-    nodes = spec.nodes if spec else ()
+    installed, nodes = (spec.versions, spec.nodes) if spec else ({}, ())
 
-    return _each(diagnosis, lambda finding: _name_node(name_holder(finding, run_dir, spec, logs), nodes))
+    def complete(finding: Finding) -> Finding:
+        return _name_node(name_holder(finding, run_dir, spec, logs), nodes)
+
+    raised = list(_exceptions(read_lines(run_dir), installed))
+    return _diagnosis(logs, raised, installed, failed, complete)
 
 
 def diagnose_texts(logs: Iterable[Text]) -> Diagnosis:
     """Return why something failed, by texts of any origin."""
     logs = list(logs)
-    diagnosis = _diagnosis(logs, [], {}, None)
-    return _each(diagnosis, lambda finding: name_holder(finding, None, None, logs))
-
-
-def _each(diagnosis: Diagnosis, change: Callable[[Finding], Finding]) -> Diagnosis:
-    """Return a diagnosis, each finding changed."""
-    cause = change(diagnosis.cause) if diagnosis.cause else None
-    return replace(diagnosis, cause=cause, others=tuple(map(change, diagnosis.others)))
+    return _diagnosis(logs, [], {}, None, lambda finding: name_holder(finding, None, None, logs))
 
 
 def read_logs(paths: Iterable[Path]) -> Iterator[Text]:
@@ -81,7 +75,11 @@ def read_logs(paths: Iterable[Path]) -> Iterator[Text]:
 
 
 def _diagnosis(
-    logs: list[Text], raised: list[Match], installed: Mapping[str, str], failed: bool | None
+    logs: list[Text],
+    raised: list[Match],
+    installed: Mapping[str, str],
+    failed: bool | None,
+    complete: Callable[[Finding], Finding],
 ) -> Diagnosis:
     """Return the cause: the first that is raised or known in the process that began; else none."""
     parts = [part for log in logs for part in split_ranks(take_excerpt(log))]
@@ -94,16 +92,18 @@ def _diagnosis(
     )
     found[:0] = [*raised, *filter(None, [roles.find_ended_scripts(logs), roles.find_overwritten(logs)])]
     standing = sorted((one for one in found if not one.settled), key=lambda one: one.order)
-    ordered: dict[tuple[str, int | None], Match] = {}
+    by_name: dict[str, Match] = {}
     for one in standing:
-        if one.finding.layer:
-            ordered.setdefault((one.finding.name, None), one)
-    kept = list(ordered.values())
-    kept = [one for place, one in enumerate(kept) if not place or one.sure or one.finding.name == "exception"]
+        if one.finding.layer and not (by_name and one.doubt and one.finding.name != "exception"):
+            by_name.setdefault(one.finding.name, one)
+    kept = list(by_name.values())
     if kept and kept[0].rank in ("cause", "symptom"):
         kept = [one for one in kept if one.rank != "guess"]
     findings = [
-        replace(explain_import(one.finding, installed), echo=one.rank == "echo" or one.rank != kept[0].rank)
+        replace(
+            complete(explain_import(one.finding, installed)),
+            echo=one.rank == "echo" or one.rank != kept[0].rank,
+        )
         for one in kept
     ]
     cause = findings[0] if findings and not findings[0].echo else None
@@ -130,12 +130,12 @@ def _exceptions(lines: Iterable[EvidenceLine[AnyEvent]], installed: Mapping[str,
         entry = find_known(f"{event.kind}: {event.message}", installed)
         cause = f"{event.who} raised {exception} at {event.place}."
         remedy = f"Correct what raises at {event.place}."
-        of = exceptions.find_exception_layer(event.kind, event.message)
+        of, _ = exceptions.explain_exception(event.kind, event.message)
         unknown = Finding(name="exception", cause=cause, layer=of, remedy=remedy, confidence="certain")
         finding = entry.finding if entry else unknown
         finding = replace(finding, cause=cause, file=line.file, line=line.line)
         rank: Rank = entry.rank if entry else "cause"
-        yield Match(finding, rank, f"{place:04}", -1, place, place, place, place, sure=True)
+        yield Match(finding, rank, f"{place:04}", -1, place, place, place, doubt=0)
 
 
 def _logs(run_dir: Path, ended: RunEnd | None) -> Iterator[Text]:

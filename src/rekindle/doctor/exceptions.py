@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rekindle.records import Layer
 
-from .subjects import find_subject
+from .subjects import Subject, find_subject
 from .texts import Text
 
 _TRACEBACK = re.compile(
@@ -22,12 +22,6 @@ _LINK = re.compile(
     r"\n(?:[^\n]{0,2000}\n){0,12}?\n"
     r"(?:The above exception was the direct cause of|During handling of the above exception,)"
 )
-_DETAILS = re.compile(
-    r"(?:\n[^\n]{0,300}){0,3}?\n\s{1,8}status = StatusCode\.(\w{1,40})"
-    r'\n\s{1,8}details = "([^"\n]{0,1000})'
-)
-_NEXT = re.compile(r"\n[ \t\n]{0,20}(\S[^\n]{0,300})")
-"""What goes on with a message that ends with a colon."""
 _MORE = re.compile(
     r"(?!Traceback|File |\S{1,64} exited |\d{4}-\d\d-\d\d|\[?[\w.-]{1,40}[\]:] )"
     r"[ \t]{0,8}[^\s\[{][^\n]{0,300}"
@@ -35,8 +29,6 @@ _MORE = re.compile(
 """A further line of a message."""
 _MOST_MORE = 5
 _VARIES = re.compile(r"[\da-fA-F]+|:\d+")
-_LAST_ERROR = re.compile(r"(?:\n[^\n]{1,500}){0,2}?\nLast error:[ \n]{1,2}([^\n]{1,500})")
-"""What NCCL says of its own error, below torch's words."""
 _INSTALLED = ("site-packages/", "dist-packages/", "/lib/python", "/rekindle/trainer/hook.py")
 _GAP = 6000
 ENDINGS = ("SignalException", "ChildFailedError", "SystemExit", "KeyboardInterrupt", "_Interrupted")
@@ -59,21 +51,13 @@ class RaisedException(NamedTuple):
     kind: str
     message: str
     place: str
-    packages: tuple[str, ...]
-    """Packages and modules of the frames, the innermost last."""
     start: int
     """Where its traceback begins in the body."""
     at: int
     """Where it is named."""
     end: int
     more: str = ""
-    """Further lines of its message."""
-
-    @property
-    def full_text(self) -> str:
-        """Its text, with the lines after it where the text alone is vague."""
-        about = find_subject(self.text) if self.more else None
-        return self.text if about and not about.row.weak else f"{self.text} {self.more}".rstrip()
+    """What goes on with its message in the next lines."""
 
     @property
     def text(self) -> str:
@@ -115,28 +99,28 @@ def _raised(text: Text, match: re.Match[str]) -> RaisedException:
     own = [frame for frame in frames if not any(part in frame["file"] for part in _INSTALLED)]
     last = next(reversed(own or frames), None)
     place = f"{re.split(_FOLDERS, last['file'])[-1]}:{last['line']}" if last else "an unknown place"
-    packages = tuple(_package(frame["file"]) for frame in frames)
     message = (match["message"] or "").strip()
-    if match[0].endswith(":"):
-        more = _NEXT.match(match.string, match.end())
-        message = f"{message} {more[1].strip()}" if more else message
-    if packages[-1:] == ("subprocess",) and _PROGRAM.fullmatch(message):
+    if frames and frames[-1]["file"].endswith("/subprocess.py") and _PROGRAM.fullmatch(message):
         message += " (a program)"
-    end = match.end()
-    if last_error := _LAST_ERROR.match(match.string, end):
-        message, end = f"{message}: {last_error[1]}", last_error.end()
-    if details := _DETAILS.match(match.string, match.end()):
-        message = f"{details[1]}: {details[2]}"
-    further = " ".join(_further(text, text.line(match.end())))
+    number = text.line(match.end())
+    more = " ".join(_further(text, number))
+    if match[0].endswith(":"):
+        message, more = f"{message} {find_next(text, number)}", ""
     return RaisedException(
-        match["kind"], message, place, packages, match.start(), match.start("kind"), end, further
+        match["kind"], message, place, match.start(), match.start("kind"), match.end(), more
     )
+
+
+def find_next(text: Text, number: int) -> str:
+    """Return the next line that is not empty: it goes on with one that ends with a colon."""
+    following = text.lines[number : number + _MOST_MORE]
+    return next((line.strip() for line in following if line.strip()), "")
 
 
 def _further(text: Text, last: int) -> Iterator[str]:
     """Yield the further lines of an exception's message: up to where another producer's line begins."""
-    for number in range(last + 1, last + 1 + _MOST_MORE):
-        more = _MORE.match(text.content(number)) if number <= len(text.lines) else None
+    for number in range(last + 1, min(last + _MOST_MORE, len(text.lines)) + 1):
+        more = _MORE.match(text.content(number))
         if more is None or _producer(text, number) != _producer(text, last):
             return
         yield more[0].strip()
@@ -148,19 +132,14 @@ def _producer(text: Text, number: int) -> str:
     return _VARIES.sub("", raw[: len(raw) - len(content)])
 
 
-def _package(file: str) -> str:
-    inside = re.split(r"(?:site|dist)-packages/|/lib/python[\d.]{1,5}/|/usr/lib/python3/", file)
-    return inside[-1].partition("/")[0].removesuffix(".py") if len(inside) > 1 else ""
-
-
-def find_exception_layer(kind: str, message: str, packages: tuple[str, ...] = ()) -> Layer:
-    """Return the layer of an exception by its message's subject, its type and who raised it."""
+def explain_exception(kind: str, message: str) -> tuple[Layer, Subject | None]:
+    """Return the layer of an exception by its message and its type, and what it is about, if known."""
     name = kind.rpartition(".")[2]
     about = find_subject(f"{name}: {message}")
-    if about and about.row.rank == "cause" and not about.row.weak:
-        return about.row.layer
+    if about and about.is_certain:
+        return about.row.layer, about
     if OF_PYTHON.fullmatch(name):
-        return "job"
-    if about and about.row.rank != "echo" and (about.row.layer != "NVFlare" or "nvflare" in packages):
-        return about.row.layer
-    return "NVFlare" if kind.startswith("nvflare.") else "job"
+        return "job", None
+    if about and about.row.rank != "echo":
+        return about.row.layer, about
+    return "NVFlare" if kind.startswith("nvflare.") else "job", about

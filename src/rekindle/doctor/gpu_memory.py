@@ -14,8 +14,9 @@ from rekindle.records.evidence import read_lines
 
 from .texts import Text
 
-_TORCH = re.compile(r"Process (?P<pid>\d{1,8}) has (?P<held>[\d.]{1,12} [GMK]iB) memory in use")
-_OWN = re.compile(r"this process has (?P<held>[\d.]{1,12} [GMK]iB) memory in use")
+_TORCH = re.compile(
+    r"(?:Process (?P<pid>\d{1,8})|\bthis process) has (?P<held>[\d.]{1,12} [GMK]iB) memory in use"
+)
 _SMI = re.compile(
     r"^\|\s{1,8}\d{1,3}\s{1,8}\S{1,8}\s{1,8}\S{1,8}\s{1,20}(?P<pid>\d{1,8})\s{1,8}[CGM+]{1,3}\s{1,4}"
     r"(?P<name>[^|\n]{0,80}?)\s{1,80}(?P<held>\d{1,9})MiB \|",
@@ -39,57 +40,48 @@ def name_holder(finding: Finding, run_dir: Path | None, spec: RunSpec | None, lo
     """Return ``finding``; one on a full GPU with who holds its memory: another's process is the host's."""
     if finding.name != "gpu_memory_taken":
         return finding
-    holders = list(_holders(run_dir, spec, logs))
-    told = dict.fromkeys(told for told, _ in holders)
-    held = " It is held by " + "; ".join(told) + "." if told else _UNKNOWN
-    if any(foreign for _, foreign in holders):
+    holders = dict(_find_holders(run_dir, spec, logs))
+    held = " It is held by " + "; ".join(holders) + "." if holders else _UNKNOWN
+    if any(holders.values()):
         finding = replace(finding, layer="host", remedy=_ANOTHERS)
     return replace(finding, cause=finding.cause + held)
 
 
-def _holders(run_dir: Path | None, spec: RunSpec | None, logs: list[Text]) -> Iterator[tuple[str, bool]]:
+def _find_holders(run_dir: Path | None, spec: RunSpec | None, logs: list[Text]) -> Iterator[tuple[str, bool]]:
     """Yield who holds how much, and whether that is no process of the run.
 
-    By torch's message, samples and nvidia-smi, or TensorFlow's log, in turn.
+    By torch's message; else by samples and nvidia-smi; else by TensorFlow's log.
     """
     events = [line.event for line in read_lines(run_dir)] if run_dir else []
     tables = [log.raw for log in logs if log.file.endswith("processes.txt")]
     names = _names(spec, tables, events)
-    shown = {int(match["pid"]): match["name"] for log in logs for match in _SMI.finditer(log.raw)}
     known = bool(tables or any(isinstance(event, SampleEvent) and event.worked for event in events))
-
-    def name(pid: int) -> tuple[str, bool]:
-        anothers = known and pid not in names
-        who = [names.get(pid) or shown.get(pid, ""), "no process of the run" if anothers else ""]
-        told = ", ".join(filter(None, who))
-        return f"process {pid} ({told})" if told else f"process {pid}", anothers or _BEFORE in told
-
+    shown = [match for log in logs for match in _SMI.finditer(log.raw)]
+    programs = {int(match["pid"]): match["name"] for match in shown}
     messages = [event.message for event in events if isinstance(event, ExceptionEvent)]
     messages += [log.body for log in logs]
-    others = [match for text in messages for match in _TORCH.finditer(text)]
-    for match in others:
-        who, foreign = name(int(match["pid"]))
-        yield f"{who}: {match['held']}", foreign
-    own = [match for text in messages for match in _OWN.finditer(text)]
-    yield from ((f"the trainer itself: {match['held']}", False) for match in own)
-    held: dict[int, int] = {}
-    for pid, mib in _sampled(events, logs) if not (others or own) else ():
-        held[pid] = max(mib, held.get(pid, 0))
-    for pid, mib in sorted(held.items(), key=lambda pair: -pair[1]):
-        who, foreign = name(pid)
-        yield f"{who}: {mib} MiB", foreign
+    told = [match for text in messages for match in _TORCH.finditer(text)]
+    sampled = [
+        (int(pid), mib)
+        for event in events
+        if isinstance(event, SampleEvent)
+        for gpu in event.gpus.values()
+        for pid, mib in gpu.processes.items()
+    ]
+    sampled += [(int(match["pid"]), int(match["held"])) for match in shown]
+    most: dict[int, str] = {}
+    for pid, mib in sorted(sampled, key=lambda pair: -pair[1]):
+        most.setdefault(pid, f"{mib} MiB")
+    held = [(int(match["pid"] or 0), match["held"]) for match in told] or [*most.items()]
     first = next((match for log in logs for match in _TENSORFLOW.finditer(log.raw)), None)
-    if first and not (others or own or held):
+    if first and not held:
         yield f"process {first['pid']} (NVFlare's own, no trainer): {first['held']} MB", False
-
-
-def _sampled(events: Iterable[AnyEvent], logs: list[Text]) -> Iterator[tuple[int, int]]:
-    for event in events:
-        if isinstance(event, SampleEvent):
-            for gpu in event.gpus.values():
-                yield from ((int(pid), mib) for pid, mib in gpu.processes.items())
-    for log in logs:
-        yield from ((int(match["pid"]), int(match["held"])) for match in _SMI.finditer(log.raw))
+    for pid, memory in held:
+        anothers = bool(pid) and known and pid not in names
+        who = [names.get(pid) or programs.get(pid, ""), "no process of the run" if anothers else ""]
+        named = ", ".join(filter(None, who))
+        process = f"process {pid}" + f" ({named})" * bool(named) if pid else "the trainer itself"
+        yield f"{process}: {memory}", anothers or _BEFORE in named
 
 
 def _names(spec: RunSpec | None, tables: list[str], events: Iterable[AnyEvent]) -> dict[int, str]:

@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removes what those who collect logs put before every line: a rank, a container, a host, a time."""
+"""What collectors of logs put before every line: a rank, a container, a host, a time; and who printed it."""
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+from rekindle.flare.log import TRAINERS
 from rekindle.records import RecordError, allow_decoding, decode_json
 
 from .shapes import load_shapes
 
-_SHAPES = tuple(re.compile(f"^(?:{shape})", re.MULTILINE) for shape in load_shapes("prefix"))
+_SHAPES = load_shapes("prefix")
+_LINES = tuple(re.compile(f"^(?:{shape})", re.MULTILINE) for shape in _SHAPES)
+_PRODUCER = re.compile(
+    r"\s{0,4}(?:\d{4}-\d\d-\d\d[T ][\d:.,Z+-]{8,30} )?(?:[\w.-]{1,64} {0,10}\| )?"
+    f"(?:{'|'.join(_SHAPES)})"
+)
 _NESTED = 4
 _SEEN = 1 << 16
 """Characters of a text, at its end, by which its prefix is known."""
@@ -21,6 +28,8 @@ _NAME = re.compile(r".*[\d\]:>|-]")
 _LEVEL = re.compile(r"(?i)err|warn|fatal|crit|info|debug|fail|note|epoch|step|round|iter")
 _OWN = re.compile(r"Attaching to |\S{1,64} exited with code \d|time=\"")
 """Lines of the collector's own."""
+_LOGGED = 120
+TRAINER = "trainer"
 _RECORD = allow_decoding(dict[str, Any])
 _KEYS = (
     ("log", "message", "msg", "event"),
@@ -29,50 +38,64 @@ _KEYS = (
     ("exc_info", "exception", "traceback", "stack_trace", "stacktrace", "stack"),
 )
 """How loggers of Docker, Python, Go and Java call a message, its level, its error, and a stack."""
-_HOST = re.compile(r"([\w.-]{1,64}): ")
 
 
 def strip_prefixes(text: str) -> str:
     """Return ``text`` without the prefixes that nearly all of its lines share, in the same lines."""
-    named = False
-    for _ in range(_NESTED):
-        seen = [line for line in text[-_SEEN:].split("\n") if line.strip() and not _OWN.match(line)]
-        prefix = next((shape for shape in _SHAPES if _shared(shape, seen)), None)
-        if prefix is None and (word := _word(seen, named)):
-            prefix, named = re.compile(rf"^{re.escape(word)}(?:[ \t]|$)", re.MULTILINE), True
-        if prefix is None:
-            break
+    for prefix in _shared(text):
         text = prefix.sub("", text)
     return text
 
 
-def split_hosts(lines: list[str]) -> list[str]:
-    """Return the host that each line begins with, where all do and their names are alike; else nothing."""
-    matches = [_HOST.match(line) for line in lines]
-    names = list(dict.fromkeys(match[1] for match in matches if match))
-    some = sum(map(bool, map(str.strip, lines)))
-    if len(names) < 2 or sum(map(bool, matches)) < _SHARE * some or not _alike(names):
-        return []
-    return [match[1] if match else "" for match in matches]
+def find_producer(line: str) -> str:
+    """Return the rank, the container or the trainer that printed a line, or nothing."""
+    if any(f" - {name} - " in line[:_LOGGED] for name in TRAINERS):
+        return TRAINER
+    match = _PRODUCER.match(line)
+    return next(filter(None, match.groups()), "") if match else ""
 
 
-def _alike(names: list[str]) -> bool:
-    """Whether names differ in digits, and in one place."""
-    bare = [re.sub(r"\d", "0", name) for name in names]
-    return all(len(name) == len(bare[0]) and sum(map(str.__ne__, name, bare[0])) < _FEW for name in bare)
+def find_producers(text: str) -> list[str]:
+    """Return who printed each line of a text: by what all begin with, else by the line itself."""
+    named = [prefix for prefix in _shared(text) if prefix.groups]
+    by = [
+        next((match[match.lastindex or 0] for one in named if (match := one.match(line))), "")
+        or find_producer(line)
+        for line in text.split("\n")
+    ]
+    return ["" if one == TRAINER else one for one in by]
 
 
-def _shared(shape: re.Pattern[str], lines: list[str]) -> bool:
-    return len(lines) > 1 and sum(map(bool, map(shape.match, lines))) >= _SHARE * len(lines)
+def _shared(text: str) -> Iterator[re.Pattern[str]]:
+    """Yield what nearly all lines begin with, the outermost first."""
+    seen = [line for line in text[-_SEEN:].split("\n") if line.strip() and not _OWN.match(line)]
+    named = False
+    for _ in range(_NESTED if len(seen) >= _FEW else 0):
+        prefix = next(
+            (one for one in _LINES if sum(map(bool, map(one.match, seen))) >= _SHARE * len(seen)), None
+        )
+        if prefix is None:
+            prefix, named = _word(seen, named), True
+        if prefix is None:
+            return
+        yield prefix
+        seen = [prefix.sub("", line) for line in seen]
 
 
-def _word(lines: list[str], named: bool) -> str:
-    """Return the word that nearly all lines begin with, if it names a host or a container, and no program."""
-    first = Counter(match[1] for match in map(_WORD.match, lines) if match)
+def _word(lines: list[str], named: bool) -> re.Pattern[str] | None:
+    """Return the word that nearly all lines begin with, if it names a host or a container, and no program.
+
+    Names of hosts, before a colon, may differ in their numbers.
+    """
+    words = (match[1] for match in map(_WORD.match, lines) if match)
+    first = Counter(re.sub(r"\d+", "0", word) if word.endswith(":") else word for word in words)
     word, count = next(iter(first.most_common(1)), ("", 0))
-    if len(lines) < _FEW or count < _SHARE * len(lines) or _LEVEL.search(word):
-        return ""
-    return word if _NAME.fullmatch(word) or (named and word.islower()) else ""
+    if count < _SHARE * len(lines) or _LEVEL.search(word):
+        return None
+    if not (_NAME.fullmatch(word) or (named and word.islower())):
+        return None
+    shape = re.escape(word).replace("0", r"\d{1,9}") if word.endswith(":") else re.escape(word)
+    return re.compile(rf"^({shape})(?:[ \t]|$)", re.MULTILINE)
 
 
 def read_json_lines(text: str) -> list[tuple[int, str]]:

@@ -6,20 +6,18 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from rekindle.flare.log import WENT_ON, is_nvflare_log
-from rekindle.records import Finding, Layer
+from rekindle.records import Finding
 
 from . import exceptions
 from .ansible_results import find_failed_task, find_settled_hosts, read_rest, unescape_json
 from .catalogue import Rank
-from .excerpts import load_needles
+from .excerpts import MATTERS
+from .prefixes import TRAINER, find_producer
 from .scan import SHORT, Match, cut_line, find_known, make_find, quote_place, search_catalogue
-from .shapes import load_shape, make_finder
-from .streams import TRAINER, find_stream
-from .subjects import Subject, find_subject
+from .shapes import load_shape
+from .subjects import find_subject
 from .texts import Text
 
-_MATTERS = make_finder(word for kind in load_needles().values() for word in kind.any)
-"""A line that may matter has one of these, in lower case."""
 _CUT, _QUOTED, _NEAR, _BEFORE = 4000, 200, 3, 200
 _LEVEL, _INFORMS, _BENIGN, _PROGRESS, _LASTS, _FAILS, _CONTEXT = map(
     load_shape, ("level", "informs", "benign", "progress", "lasts", "fails", "context")
@@ -35,12 +33,7 @@ _ASKED = re.compile(
     r"srun: forcing|\*\*\* (?:STEP|JOB) |Force Terminated|Sending SIGTERM|closing signal|Terminating Step"
 )
 _KILLED = "A process was killed"
-_RETRIED = re.compile(r"(?i)\bre-?try")
-_RAISED = re.compile(
-    r"\b((?:[A-Za-z_]\w{0,40}\.){0,6}[A-Z]\w{2,40}(?:Error|Exception)): "
-    r"(?!(?:[a-z_]\w{0,40}\.)?[A-Z]\w{2,40}Error: )"
-)
-_RAISES = "Correct what raises it: the lines before it have the place."
+_RAISED = re.compile(r"(?:[A-Za-z_]\w{0,40}\.){0,6}[A-Z]\w{1,40}(?:Error|Exception): ")
 _READ = "Read this line and those around it."
 _BAR = re.compile(r".{0,200}?\b\d{1,12}/\d{1,12}(?= \[)")
 """How far a progress bar is: at a crash it is often shown once more."""
@@ -52,15 +45,12 @@ class ReportLine(NamedTuple):
     number: int
     text: str
     """Without prefixes, and cut; with the cause that it names."""
-    raw: str
     through: int
     """The last line of a message of several."""
     level: bool
     """Whether it is marked as an error."""
     informs: bool
     """Whether it is marked as no error."""
-    benign: bool
-    """Whether its own words are that it does not matter."""
     progress: bool
 
 
@@ -75,52 +65,48 @@ def find_reports(text: Text, installed: Mapping[str, str], failed: bool | None) 
     """
     chains = list(exceptions.find_chains(text))
     found = [*search_catalogue(text, installed), *_exceptions(text, chains)]
-    inside = {line for one in found if not one.generic for line in range(one.first, one.through + 1)}
+    inside = {line for one in found if not one.doubt for line in range(one.at, one.through + 1)}
     for chain in chains:
         inside.update(range(text.line(chain[0].start), text.line(chain[-1].end) + 1))
-    raised = {text.content(one.at).strip() for one in found if one.finding.name == "exception"}
     seen = list(_lines(text))
     settled = find_settled_hosts(text)
-    for index, line in enumerate(seen):
-        if line.number not in inside and not any(one in line.text for one in raised):
-            found += _single(text, line, settled, seen[index + 1 : index + 2])
+    for line in seen:
+        if line.number not in inside:
+            found += _single(text, line, settled)
     found = list(_without_followers(text, found))
     if not failed:
         found = (
             [one._replace(settled=True) for one in found] if failed is False else _settled(text, found, seen)
         )
-    return sorted(found, key=lambda one: one.first)
+    return sorted(found, key=lambda one: one.at)
 
 
 def _without_followers(text: Text, found: list[Match]) -> Iterator[Match]:
     """Yield what was found; that processes were killed after all were asked to end is an echo."""
     asked = next((text.line(match.start()) for match in _ASKED.finditer(text.body)), None)
     for one in found:
-        killed = asked and one.first > asked and one.finding.cause.startswith(_KILLED)
+        killed = asked and one.at > asked and one.finding.cause.startswith(_KILLED)
         yield one._replace(rank="echo") if killed else one
 
 
 def _settled(text: Text, found: list[Match], seen: list[ReportLine]) -> list[Match]:
-    """Return what was found, each with whether the text went on from it.
+    """Return what was found, each with whether the process that printed it went on from it.
 
     Where a text ends with an error that is only an echo, it went on from nothing.
     """
     last: dict[str, int] = {}
     for line in seen:
         if line.progress:
-            last[find_stream(line.raw)] = line.number
-    whole = max(last.values(), default=0)
+            last[find_producer(text.raw_line(line.number))] = line.number
+    last[""] = max(last.values(), default=0)
 
-    def went_on(one: Match) -> bool:
-        raw = text.raw_line(one.first)
-        by = find_stream(raw)
-        return one.last < (last.get(by, 0) if by else whole) and not (one.sure and _LASTS.search(raw))
+    def stands(one: Match) -> bool:
+        raw = text.raw_line(one.at)
+        return one.last >= last.get(find_producer(raw), 0) or (not one.doubt and bool(_LASTS.search(raw)))
 
-    if all(one.rank == "guess" and not one.sure for one in found):
-        return [one._replace(settled=True) for one in found]  # it tried again, and nobody says that it failed
-    standing = [one for one in found if not went_on(one)]
-    ranks = {one.rank for one in standing if not _INFORMS.search(text.raw_line(one.first))}
-    if ranks and not any(one.rank in ("cause", "symptom") for one in standing):
+    standing = list(filter(stands, found))
+    alarms = any(not _INFORMS.search(text.raw_line(one.at)) for one in standing)
+    if alarms and all(one.rank == "echo" for one in standing):
         return found
     return [one._replace(settled=one not in standing) for one in found]
 
@@ -134,77 +120,56 @@ def _exceptions(text: Text, chains: list[tuple[exceptions.RaisedException, ...]]
         root = next(iter(causes), None)
         if root is None or _is_known(root.text):
             continue
-        about = find_subject(root.full_text)
-        layer = exceptions.find_exception_layer(root.kind, root.full_text.partition(": ")[2], root.packages)
-        ours = about if about and about.row.layer == layer and not about.row.weak else None
+        layer, about = exceptions.explain_exception(root.kind, f"{root.message} {root.more}")
+        ours = about.row if about and about.row.rank != "echo" and not about.row.weak else None
         last = chain[-1]
         more = f", then {cut_line(last.text, 120)}" if last is not root and not last.reports else ""
-        said = cut_line(root.full_text if ours else root.text, 90 if more else _QUOTED)
+        said = cut_line(f"{root.text} {root.more}" if ours else root.text, 90 if more else _QUOTED)
         raised = f"{said} at {root.place}{more}"
         finding = Finding(
             name="exception",
-            cause=f"{ours.row.meaning}: {raised}"
-            if ours and ours.row.meaning
-            else f"A process raised {raised}.",
+            cause=f"{ours.meaning}: {raised}" if ours and ours.meaning else f"A process raised {raised}.",
             layer=layer,
-            remedy=ours.row.remedy if ours else f"Correct what raises at {root.place}.",
+            remedy=ours.remedy if ours else f"Correct what raises at {root.place}.",
             confidence="likely",
         )
         rank: Rank = "symptom" if about and about.row.rank in ("symptom", "echo") else "cause"
-        end = text.line(last.end)
-        found = make_find(text, text.line(root.at), rank, finding)
-        yield found._replace(first=text.line(chain[0].start), through=end, last=end)
+        yield make_find(text, text.line(root.at), rank, finding)._replace(last=text.line(last.end))
 
 
 def _is_known(exception: str) -> bool:
     """Whether an entry of the catalogue covers all of an exception, or that it only follows from others."""
     entry = find_known(exception, {})
-    return entry is not None and (entry.rank == "echo" or (entry.rank == "cause" and not entry.generic))
+    return entry is not None and (entry.rank == "echo" or (entry.rank == "cause" and not entry.doubt))
 
 
-def _single(text: Text, line: ReportLine, settled: set[str], following: list[ReportLine]) -> Iterator[Match]:
+def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
     """Yield what a line reports: an error by its mark, or by words of a failure that are known."""
     message = unescape_json(_CONTEXT.sub("", _LEAD.sub("", line.text))).strip()
     ansible = find_failed_task(line.text)
     if ansible:
         host, result = ansible
-        if host in settled or any("...ignoring" in after.text for after in following):
+        if host in settled:
             return
         message = f"Ansible on {host}: {result}"
     about = find_subject(message)
     strong = about is not None and not about.row.weak
-    level = line.level or bool(ansible)
-    layer, rank = _kind(line, about)
-    retried = line.benign and rank == "cause" and layer == "network" and _RETRIED.search(line.text)
-    if line.benign and not (retried or ansible):
+    if _BENIGN.search(line.text) and not ansible:
         return
-    if not level and (not (strong and _FAILS.search(message)) or (line.informs and not retried)):
+    if not (line.level or ansible) and (line.informs or not (strong and _FAILS.search(message))):
         return
-    if retried:
-        rank = "guess"
-    elif ansible and rank == "echo":
-        rank = "symptom"
-    focus = about.start if about else 0
-    raised = not strong and bool(_RAISED.match(message))
-    meaning = f"{about.row.meaning}: " if about and about.row.meaning and not raised else ""
+    layer = about.row.layer if about else None
+    rank: Rank = about.row.rank if about else "symptom"
+    meaning = f"{about.row.meaning}: " if about and about.row.meaning else ""
     finding = Finding(
-        name="exception" if raised else f"{layer.lower()}_error" if layer else "unknown_error",
-        cause=meaning + quote_place(message, focus, SHORT - len(meaning)),
+        name=f"{layer.lower()}_error" if layer else "unknown_error",
+        cause=meaning + quote_place(message, about.start if about else 0, SHORT - len(meaning)),
         layer=layer,
-        remedy=_RAISES if raised else about.row.remedy if about and layer else _READ,
-        confidence="likely" if rank == "cause" and (strong or raised) else "possible",
+        remedy=about.row.remedy if about else _READ,
+        confidence="likely" if about and (about.is_certain or _RAISED.match(message)) else "possible",
     )
-    yield make_find(text, line.number, rank, finding)._replace(through=line.through, weak=not strong)
-
-
-def _kind(line: ReportLine, about: Subject | None) -> tuple[Layer | None, Rank]:
-    """Return layer and rank of a message by its subject, or by the exception that it quotes."""
-    raised = _RAISED.search(line.text)
-    if raised and not (about and not about.row.weak):
-        return exceptions.find_exception_layer(raised[1], line.text[raised.end() :]), "cause"
-    if about is None:
-        return None, "symptom"
-    return about.row.layer, about.row.rank
+    rank = "symptom" if ansible and rank == "echo" else rank
+    yield make_find(text, line.number, rank, finding)._replace(through=line.through, doubt=1 if strong else 2)
 
 
 def _lines(text: Text) -> Iterator[ReportLine]:
@@ -217,7 +182,7 @@ def _lines(text: Text) -> Iterator[ReportLine]:
     bars: set[str] = set()
     of_nvflare = is_nvflare_log(text.raw)
     for number, (content, raw) in enumerate(zip(text.lines, text.raw_lines, strict=True), 1):
-        matters = _MATTERS.search(raw[:_CUT].lower()) and content.strip()
+        matters = MATTERS.search(raw[:_CUT].lower()) and content.strip()
         if not matters or (last and number <= last.through):
             continue
         line = _line(text, number, of_nvflare)
@@ -244,25 +209,17 @@ def _line(text: Text, number: int, of_nvflare: bool) -> ReportLine:
     if more:
         message += more
     elif message.endswith(":"):
-        message = f"{message} {_next(text, number)}"
+        message = f"{message} {exceptions.find_next(text, number)}"
     raw = text.raw_line(number)[:_CUT]
-    trainers = find_stream(raw) == TRAINER
+    trainers = find_producer(raw) == TRAINER
     printed = (raw if raw.endswith(content) and not trainers else content).strip()
     level = bool(_LEVEL.search(printed) or _LEVEL.search(message))
     progress = WENT_ON if of_nvflare and not trainers else _PROGRESS
     return ReportLine(
         number=number,
         text=message,
-        raw=raw,
         through=number + more.count("\n"),
         level=level,
         informs=bool(_INFORMS.search(printed) or _INFORMS.search(message)),
-        benign=bool(_BENIGN.search(content)),
         progress=not level and bool(progress.search(content)) and not _FAILS.search(content),
     )
-
-
-def _next(text: Text, number: int) -> str:
-    """Return the next line that is not empty."""
-    end = text.start(number) + len(text.content(number))
-    return text.body[end : end + _CUT].lstrip().partition("\n")[0].rstrip()

@@ -14,8 +14,8 @@ from rekindle.host import folders
 from rekindle.records import Finding
 from rekindle.records.stacks import find_stacks
 
+from .prefixes import TRAINER, find_producer
 from .scan import Match, cut_line, make_find
-from .streams import TRAINER, find_stream
 from .texts import Text, count_seconds
 
 _OF_LAUNCHER = re.compile(r"_\w{1,60}: |start task run\(\)")
@@ -47,8 +47,8 @@ def find_echoes(found: Iterable[Match]) -> Iterator[Match]:
     guessed = min((one.time for one in of_sites), default=_NEVER)
     known = min((one.time for one in of_sites if one.rank != "guess"), default=_NEVER)
     for one in found:
-        after = known if one.sure else guessed
-        follows = one.nearness == 1 and one.time >= after and not (one.sure and one.rank == "cause")
+        after = known if not one.doubt else guessed
+        follows = one.nearness == 1 and one.time >= after and not (not one.doubt and one.rank == "cause")
         yield one._replace(rank="echo") if follows else one
 
 
@@ -77,21 +77,21 @@ def find_silent(logs: list[Text]) -> Iterator[Match]:
             remedy=_DIED if over else _OWES,
             confidence="likely" if over else "possible",
         )
-        yield make_find(log, line, "symptom" if over else "guess", finding)._replace(sure=True)
+        yield make_find(log, line, "symptom" if over else "guess", finding)._replace(doubt=0)
 
 
 def add_last_words(one: Match, log: Text) -> Match:
     """Return what was found; a trainer's end without a word has the last that it printed."""
     if one.rank != "guess" or not find_role(log):
         return one
-    said = _last_words(log, sum(len(line) + 1 for line in log.raw.split("\n")[: one.first]))
+    said = _last_words(log, sum(len(line) + 1 for line in log.raw.split("\n")[: one.at]))
     return one._replace(finding=replace(one.finding, cause=f"{one.finding.cause}{said}"))
 
 
 def _last_words(log: Text, end: int) -> str:
     """Return a sentence with the last line of a site's trainer before a place in its log."""
     lines = log.raw[:end].rstrip("\n").split("\n")
-    printed = (line.split(" - ", 3)[-1].strip() for line in reversed(lines) if find_stream(line) == TRAINER)
+    printed = (line.split(" - ", 3)[-1].strip() for line in reversed(lines) if find_producer(line) == TRAINER)
     said = next((one for one in printed if one and not _OF_LAUNCHER.match(one)), "")
     return f" The last that its trainer printed: {cut_line(said, _SAID)}" if said else ""
 
@@ -99,7 +99,8 @@ def _last_words(log: Text, end: int) -> str:
 def find_ended_scripts(logs: list[Text]) -> Match | None:
     """Find a client that waits for a result and has no thread that runs the script."""
     for log in logs:
-        waiting = _waiting(log.body) if _WAITS in log.body else {}
+        stacks = find_stacks(log.body) if _WAITS in log.body else ()
+        waiting = {one.start: one.text for one in stacks if _WAITS in one.text and _RUNS not in one.text}
         if not waiting:
             continue
         sites = list(dict.fromkeys(find_client(block) or "a site" for block in waiting.values()))[:_NAMED]
@@ -112,13 +113,8 @@ def find_ended_scripts(logs: list[Text]) -> Match | None:
             "returned early, called sys.exit, or raised what it printed to job.log alone.",
             confidence="certain",
         )
-        return make_find(log, log.line(next(iter(waiting))), "symptom", finding)._replace(sure=True)
+        return make_find(log, log.line(next(iter(waiting))), "symptom", finding)._replace(doubt=0)
     return None
-
-
-def _waiting(text: str) -> dict[int, str]:
-    parts = {stacks.start: stacks.text for stacks in find_stacks(text)}
-    return {start: part for start, part in parts.items() if _WAITS in part and _RUNS not in part}
 
 
 def find_overwritten(logs: list[Text]) -> Match | None:
@@ -137,4 +133,4 @@ def find_overwritten(logs: list[Text]) -> Match | None:
         remedy="Give each run a workspace or a name of its own.",
         confidence="likely",
     )
-    return make_find(server, 1, "cause", finding)._replace(time="", sure=True)
+    return make_find(server, 1, "cause", finding)._replace(time="", doubt=0)

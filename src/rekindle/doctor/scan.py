@@ -11,17 +11,13 @@ from msgspec.structs import replace
 from rekindle.records import Confidence, Finding
 
 from .catalogue import Entry, Rank, load_catalogue, match_releases
-from .shapes import load_shape
 from .texts import Text
 
 _RANKS: tuple[Rank, ...] = ("cause", "symptom", "guess", "echo")
 _LESS: dict[Confidence, Confidence] = {"certain": "likely", "likely": "possible", "possible": "possible"}
 _LONGEST, _ROOM = 500, 30
-SHORT = 160
+SHORT = 200
 """Characters of a cause that quotes a line."""
-
-_THINGS = tuple(map(load_shape, ("device", "address", "port", "path")))
-"""What a message may name: a device, an address, a port of a host, a path."""
 
 
 class Match(NamedTuple):
@@ -33,39 +29,27 @@ class Match(NamedTuple):
     nearness: int
     at: int
     """The line that shows it."""
-    first: int
     through: int
-    """The first and the last line that it is about."""
+    """The last line that it is about."""
     last: int
     """The last line that it could as well be about."""
-    generic: bool = False
-    """Whether another line may say more."""
-    weak: bool = False
-    """Whether its words say little."""
+    doubt: int = 1
+    """Nothing if the catalogue knows it, or the process itself wrote it down; 2 if its words say little."""
     settled: bool = False
     """Whether its text went on from it."""
-    sure: bool = False
-    """Whether the catalogue knows it, or the process itself wrote it down."""
 
     @property
-    def order(self) -> tuple[int, int, str, int, str, int, bool]:
+    def order(self) -> tuple[int, int, str, int, str, int]:
         """Causes before symptoms before echoes; what says more; the earliest; the nearest to what failed."""
-        line = self.finding.line or 0
-        return (
-            _RANKS.index(self.rank),
-            (not self.sure) + self.weak,
-            self.time,
-            self.nearness,
-            self.finding.file or "",
-            line,
-            not self.generic,
-        )
+        finding = self.finding
+        rank = _RANKS.index(self.rank)
+        return rank, self.doubt, self.time, self.nearness, finding.file or "", finding.line or 0
 
 
 def make_find(text: Text, at: int, rank: Rank, finding: Finding) -> Match:
     """Return what a line of a text shows, which it is about alone."""
     finding = replace(finding, file=text.file, line=text.place(at))
-    return Match(finding, rank, text.time(at), text.nearness, at, at, at, at)
+    return Match(finding, rank, text.time(at), text.nearness, at, at, at)
 
 
 def search_catalogue(text: Text, installed: Mapping[str, str]) -> list[Match]:
@@ -90,8 +74,7 @@ def search_catalogue(text: Text, installed: Mapping[str, str]) -> list[Match]:
         found = make_find(text, at, entry.rank, finding)._replace(
             through=text.line(match.end()),
             last=text.line(last.end()),
-            generic=entry.generic,
-            sure=not entry.generic,
+            doubt=int(entry.generic),
         )
         by_place.setdefault((found.through, entry.rank), found)
     return list(by_place.values())
@@ -119,23 +102,8 @@ def cut_line(text: str, longest: int = _LONGEST) -> str:
     return words if len(words) <= longest else f"{words[:longest]} …"
 
 
-def does_name_thing(text: str) -> bool:
-    """Whether ``text`` names a device, an address, a port of a host or a path."""
-    return any(thing.search(text) for thing in _THINGS)
-
-
 def quote_place(text: str, focus: int, longest: int) -> str:
-    """Return as much of ``text``, in one line, around a place in it as has room, and what else it names."""
+    """Return as much of ``text``, in one line, around a place in it as has room."""
     words = cut_line(text, len(text))
-    if len(words) <= longest:
-        return words
-    shown = _cut(words, focus, longest)
-    named = [match[0] for thing in _THINGS if (match := thing.search(words)) and match[0] not in shown]
-    more = f" ({named[0]})" if named else ""
-    return f"{_cut(words, focus, longest - len(more))}{more}" if len(more) < longest // 3 else shown
-
-
-def _cut(words: str, focus: int, longest: int) -> str:
-    before = max(0, min(focus - longest // 3, len(words) - longest + 2)) if focus > longest * 2 // 3 else 0
-    cut = f"… {words[before:].partition(' ')[2]}" if before else words
-    return cut if len(cut) <= longest else cut_line(cut, longest - 2)
+    before = max(0, min(focus - longest // 3, len(words) - longest)) if focus > longest * 2 // 3 else 0
+    return cut_line(f"… {words[before:].partition(' ')[2]}" if before else words, longest)

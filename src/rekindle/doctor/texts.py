@@ -3,6 +3,7 @@
 
 import os
 import re
+import stat
 from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,7 +18,7 @@ from rekindle.flare.log import OF_TORCH, PREFIX
 from rekindle.flare.workspace import LOG, PARTS, SERVER
 from rekindle.host import files, folders
 
-from .prefixes import read_json_lines, strip_prefixes
+from .prefixes import find_producers, read_json_lines, strip_prefixes
 
 LIMIT = files.LIMIT
 """Bytes of one file that are searched, from both ends of a larger one."""
@@ -43,6 +44,8 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]{0,16}m")
 _TIME = re.compile(
     r"^\[?(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)[,.](\d{3})(?:\d{3}([+-]\d\d:\d\d))?", re.MULTILINE
 )
+_ALARMS = re.compile(r"(?i)error|traceback|fail|fatal|killed|exception")
+_RANKS = 8
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,19 @@ def decode_text(file: str, content: bytes) -> Text:
     return Text(file, plain)
 
 
+def split_ranks(text: Text) -> list[Text]:
+    """Return a text; of one that several ranks wrote into the part of each of the first."""
+    printed = text.raw_lines
+    by = find_producers(text.raw)
+    alarming = {of for of, line in zip(by, printed, strict=True) if _ALARMS.search(line)}
+    ranks = sorted({*by} - {""}, key=lambda rank: (rank not in alarming, rank))[:_RANKS]
+    if len(ranks) < 2:
+        return [text]
+    kept = [[at for at, of in enumerate(by) if of in ("", rank)] for rank in ranks]
+    rows = text.rows or range(len(printed))
+    return [Text(text.file, "\n".join(printed[n] for n in at), tuple(rows[n] for n in at)) for at in kept]
+
+
 def read_text(path: Path, file: str) -> Text:
     """Read the regular file at ``path``, as `read_stream` does.
 
@@ -156,25 +172,19 @@ def read_text(path: Path, file: str) -> Text:
 
 
 def read_stream(stream: BinaryIO, file: str) -> Text:
-    """Read an open file; the middle of one beyond `LIMIT` becomes empty lines.
+    """Read an open file or a pipe to its end; the middle of one beyond `LIMIT` becomes empty lines.
 
-    A file with holes is not read through: its lines are counted without those of the middle.
+    A device has no end, and a file with holes is not read through: lines of its middle are not counted.
     """
-    status = os.fstat(stream.fileno())
-    size = status.st_size
-    if size <= LIMIT:
-        return decode_text(file, stream.read(LIMIT))
-    if status.st_blocks * 512 >= size:
-        return read_through(stream, file)
-    head = stream.read(LIMIT // 2)
-    stream.seek(size - LIMIT // 2)
-    return decode_text(file, head + stream.read(LIMIT // 2))
-
-
-def read_through(stream: BinaryIO, file: str) -> Text:
-    """Read a stream to its end, as `read_stream` reads a file of the same bytes."""
     half = LIMIT // 2
     head, tail, left_out = stream.read(LIMIT), bytearray(), 0
+    with suppress(OSError):
+        status = os.fstat(stream.fileno())
+        if stat.S_ISCHR(status.st_mode):
+            return decode_text(file, head)
+        if status.st_size > LIMIT and status.st_blocks * 512 < status.st_size:
+            stream.seek(-half, os.SEEK_END)
+            return decode_text(file, head[:half] + stream.read(half))
     while block := stream.read(1 << 20):
         if not tail:
             head, tail = head[:half], bytearray(head[half:])

@@ -2,11 +2,12 @@
 """The first errors of each process, oldest first, and what came after each."""
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from rekindle.records import Moment
 
+from .prefixes import TRAINER, find_producer
 from .scan import Match, cut_line
-from .streams import find_process
 from .texts import Text, count_seconds
 
 _MOST, _SHOWN = 8, 200
@@ -17,7 +18,7 @@ def make_timeline(logs: Iterable[tuple[Text, list[Match]]]) -> tuple[Moment, ...
     by_process: dict[str, list[tuple[str, str, int, Text]]] = {}
     for log, found in logs:
         for at in dict.fromkeys(one.at for one in found):
-            by = find_process(log.file, log.raw_line(at))
+            by = _process(log.file, log.raw_line(at))
             by_process.setdefault(by, []).append((log.time(at), by, at, log))
     ranked = sorted(
         ((place, one) for errors in by_process.values() for place, one in enumerate(errors)),
@@ -25,6 +26,16 @@ def make_timeline(logs: Iterable[tuple[Text, list[Match]]]) -> tuple[Moment, ...
     )
     chosen = sorted((one for _, one in ranked[:_MOST]), key=lambda one: (one[0], one[3].file, one[2]))
     return tuple(_moment(*one) for one in chosen)
+
+
+def _process(file: str, line: str) -> str:
+    """Return who printed a line of a file: the server or a site, its trainer, a rank, or the file itself."""
+    path = Path(file)
+    member = path.parent.name if path.name.startswith(("log", "error_log")) else ""
+    of = find_producer(line)
+    if of == TRAINER:
+        return f"{member}'s trainer" if member else of
+    return of or member or path.name
 
 
 def _moment(time: str, by: str, at: int, log: Text) -> Moment:

@@ -3,14 +3,13 @@
 
 import pytest
 
-from rekindle.doctor.codes import find_code, load_tables
-from rekindle.doctor.subjects import find_subject
+from rekindle.doctor.subjects import find_subject, load_tables
 
 LINES = {
     "NVRM: Xid (PCI:0000:18:00): 137, NVLink: fatal error": "host",
     "failed (exitcode: -11) local_rank: 2 (pid: 413) of binary: python": "framework",
     "container exited with code 137": "host",
-    "cudaErrorSystemNotReady: CUDA error 802 ": "driver",
+    "cudaErrorSystemNotReady: CUDA error 802: not ready": "driver",
     "terminated with: StatusCode.UNIMPLEMENTED": "environment",
     "JobState=BOOT_FAIL": "host",
     "TERM_RUNLIMIT: job killed after reaching LSF run time limit.": "job",
@@ -24,9 +23,10 @@ LINES = {
 
 @pytest.mark.parametrize("line", LINES)
 def test_a_code_is_known_in_a_line_of_its_origin(line):
-    found, place = find_code(line)
-    assert found.layer == LINES[line]
-    assert 0 <= place < len(line)
+    found = find_subject(line)
+    assert found.row.layer == LINES[line]
+    assert not found.row.words
+    assert 0 <= found.start < found.end <= len(line)
 
 
 def test_every_table_has_a_source_and_sentences():
@@ -36,5 +36,5 @@ def test_every_table_has_a_source_and_sentences():
 
 
 def test_a_number_that_is_no_code_means_nothing():
-    assert find_code("exit code 0, 802 images, Xid of nothing") is None
+    assert find_subject("exit code 0, 802 images, Xid of nothing") is None
     assert find_subject("all 802 images were read") is None
