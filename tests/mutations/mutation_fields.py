@@ -59,7 +59,7 @@ def holders(run, kind):
         "Site": lambda: spec["sites"],
         "GivenGpu": lambda: spec.get("gpus", []),
         "GpuProcess": lambda: [used for gpu in spec.get("gpus", []) for used in gpu.get("processes", [])],
-        "Ended": lambda: [run.ended],
+        "RunEnd": lambda: [run.ended],
         "GpuSample": lambda: [gpu for sample in run.of("sample") for gpu in sample["gpus"].values()],
     }[kind]()
 
