@@ -79,7 +79,7 @@ def test_a_verb_is_called_as_it_is_named():
 
 def test_version(call):
     status, out, _ = call("--version")
-    assert (status, out) == (0, "rekindle 0.1.0\n")
+    assert (status, out) == (0, "rekindle 0.2.0\n")
 
 
 def test_called_wrongly_is_one_sentence_and_2(golden, call):
