@@ -48,7 +48,9 @@ def main() -> None:
 def _measure(way: str, ranks: int) -> float:
     """Launch the ranks one way and return what rank 0 printed."""
     script = [str(Path(__file__).resolve()), "--train"]
-    launcher = [sys.executable, "-m", "rekindle.trainer.launch", "--site=0", f"--ranks={ranks}"]
+    of_nodes = way not in ("torchrun", "launcher, one node")
+    module = "rekindle.slurm.launch" if of_nodes else "rekindle.trainer.launch"
+    launcher = [sys.executable, "-m", module, "--site=0", f"--ranks={ranks}"]
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SLURM")}
     environ["OMP_NUM_THREADS"] = "1"
     environ["REKINDLE_EVIDENCE"] = tempfile.gettempdir()  # where NCCL of several nodes writes its log

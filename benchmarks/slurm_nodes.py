@@ -50,7 +50,8 @@ import os, subprocess, sys
 ranks = os.environ["REKINDLE_RANKS"]
 sites = []
 for number in (0, 1):
-    words = ["-m", "rekindle.trainer.launch", f"--site={number}", f"--ranks={ranks}", "client.py"]
+    launcher = os.environ.get("REKINDLE_LAUNCHER", "rekindle.trainer.launch")
+    words = ["-m", launcher, f"--site={number}", f"--ranks={ranks}", "client.py"]
     environ = {**os.environ, "REKINDLE_SITE": f"site-{number + 1}"}
     sites.append(subprocess.Popen([sys.executable, *words], env=environ))
 sys.exit(max(site.wait() for site in sites))

@@ -82,7 +82,7 @@ def over_nodes(jobs, tmp_path_factory):
         folder = tmp_path_factory.mktemp("nodes")
         (folder / "evidence").mkdir()
         (folder / "on_loopback.py").write_text(ON_LOOPBACK)
-        launch = ["-m", "rekindle.trainer.launch", "--replicas", "--site=0", "--ranks=2"]
+        launch = ["-m", "rekindle.slurm.launch", "--replicas", "--site=0", "--ranks=2"]
         options = ["--sites", "site-1", "site-2", "--replicas=2", "--local_epoch=1"]
         environ = {
             **stand_in(folder / "slurm", "n10", ["n9", "n10"]),
