@@ -10,7 +10,7 @@ from rekindle.results.digest import make_digest
 from rekindle.results.gpu_trends import GpuTrend
 
 from . import spark
-from .digest import describe_slower, summarise_board
+from .digest import describe_slower, summarise_digest
 from .html import render_template
 
 
@@ -37,12 +37,13 @@ def render_board_page(board: Board, gpus: Sequence[GpuTrend], links: dict[str, s
         gpus: the figures to show.
         links: the folder of each run by its name, relative to the page; without those that lie elsewhere.
     """
+    found = make_digest(board)
     runs = {past.run for line in board.lines for past in line.past}
     return render_template(
         "board.html.j2",
         board=board,
-        answer=summarise_board(board),
-        found=make_digest(board),
+        answer=summarise_digest(found),
+        found=found,
         describe_slower=describe_slower,
         trends=list(_trends(board)),
         gpus=gpus,

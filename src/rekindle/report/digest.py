@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rekindle.records.text import fold_line, format_duration, list_few
 from rekindle.results.board import Board, BoardLine
-from rekindle.results.digest import Alike, Slower, format_minute, make_digest
+from rekindle.results.digest import Alike, Digest, Slower, format_minute, make_digest
 from rekindle.results.folds import describe_times
 
 from .table import colour_verdict, format_grid
@@ -25,13 +25,12 @@ _MOST = 20
 """Entries of a kind before the rest are counted."""
 
 
-def summarise_board(board: Board) -> str:
+def summarise_digest(found: Digest) -> str:
     """Return the answer in one sentence: ``34 of 40 jobs on 8 hosts are PASS; 5 FAIL, 1 LOST.``"""
-    found = make_digest(board)
+    if not found.hosts:
+        return NOTHING
     counts = dict(found.counts)
     total = sum(counts.values())
-    if not board.lines:
-        return NOTHING
     rest = ", ".join(f"{count} {kind}" for kind, count in counts.items() if kind != "PASS")
     passed = counts.get("PASS", 0)
     return f"{passed} of {total} jobs on {found.hosts} hosts are PASS{f'; {rest}' if rest else ''}."
@@ -44,7 +43,7 @@ def format_digest(board: Board, width: int, colour: bool) -> str:
         return "\n".join([NOTHING, *map(fold_line, board.unread)])
     changes = [*(_change(group) for group in found.changed), *map(describe_slower, found.slower)]
     parts = [
-        summarise_board(board),
+        summarise_digest(found),
         _paragraph("Changed since the run before:", changes or ["nothing."], width),
         "\n\n".join(_capped(["\n".join(_bad(group, width, colour)) for group in found.bad])),
         format_grid([_row(*job) for job in found.jobs], _SHARES, width, colour),

@@ -39,6 +39,15 @@ def group_points(strips: Iterable[Strip]) -> dict[str, list[tuple[Strip, Point]]
     return found
 
 
+def describe_same(strip: Strip) -> str:
+    """Return a figure that all GPUs of its kind have alike."""
+    return f"{strip.name} {strip.middle:.4g}{_unit(strip)}"
+
+
+def _unit(strip: Strip) -> str:
+    return f" {strip.measure.unit}" if strip.measure.unit else ""
+
+
 def make_figures(record: AcceptanceRecord, points: Sequence[tuple[Strip, Point]]) -> GpuFigures | None:
     """Return the figures of one host, of which there are these points; None without any."""
     places: dict[str | None, str] = {gpu.uuid: f"GPU {gpu.index}" for gpu in record.gpus}
@@ -47,16 +56,15 @@ def make_figures(record: AcceptanceRecord, points: Sequence[tuple[Strip, Point]]
     cells: dict[str, dict[tuple[str, str], GpuFigure]] = {}
     same: dict[str, None] = {}
     for strip, point in points:
-        unit = f" {strip.measure.unit}" if strip.measure.unit else ""
         if not strip.varies:
-            same[f"{strip.name} {point.value:.4g}{unit}"] = None
+            same[describe_same(strip)] = None
             continue
         name = (strip.name, strip.measure.unit)
         if name not in names:
             names.append(name)
         share = point.worse / (strip.measure.distance or _USUAL)
         level = _LEVELS if point.bad else min(_LEVELS - 1, max(0, int(share * _LEVELS)))
-        message = f"{point.message}; the median of its kind is {strip.middle:.4g}{unit}"
+        message = f"{point.message}; the median of its kind is {strip.middle:.4g}{_unit(strip)}"
         figure = GpuFigure(f"{point.value:.4g}", level, message)
         cells.setdefault(places.get(point.gpu, "together"), {})[name] = figure
     rows = [

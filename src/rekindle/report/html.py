@@ -12,7 +12,6 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rekindle.acceptance.strips import Strip
 from rekindle.host import folders
 from rekindle.records import VerdictRecord
 from rekindle.records.text import clean_text, format_duration
@@ -27,7 +26,7 @@ from . import plot as axes
 from . import strip as band
 from .answer import summarise_answer
 from .checks import count_checks, group_checks
-from .figures import group_points, make_figures
+from .figures import describe_same, group_points, make_figures
 from .matrix import choose_letter, make_fleet
 from .plot import Plot, make_plot
 from .rounds import make_round_rows
@@ -102,7 +101,7 @@ class Pages:
             folds=fold_rows(results.rows),
             accepted=self._accepted,
             strips=[band.draw_strip(strip) for strip in self._strips if strip.varies],
-            same=list(dict.fromkeys(_alike(strip) for strip in self._strips if not strip.varies)),
+            same=list(dict.fromkeys(describe_same(strip) for strip in self._strips if not strip.varies)),
             kinds=list(dict.fromkeys(strip.of for strip in self._strips)),
             band=band,
             only=only,
@@ -135,11 +134,6 @@ class Pages:
             if host.acceptance
             else None,
         }
-
-
-def _alike(strip: Strip) -> str:
-    unit = f" {strip.measure.unit}" if strip.measure.unit else ""
-    return f"{strip.name} {strip.middle:.4g}{unit}"
 
 
 def _lanes(host: HostResults, row: Row) -> lanes.LaneDrawing | None:

@@ -71,13 +71,7 @@ def make_fleet(results: Results) -> Fleet:
     kinds = {cell.kind for line in bad for cell in line.cells if cell.kind}
     gpus = {line.gpus for line in bad}
     squares = [
-        Square(
-            line.host,
-            line.kind,
-            "" if line.kind is None or line.kind in NO_FAILURE else choose_letter(line.kind),
-        )
-        for line in lines
-        if line.host != folders.FEDERATIONS
+        Square(line.host, line.kind, _mark(line.kind)) for line in lines if line.host != folders.FEDERATIONS
     ]
     return Fleet(
         [(kind, counts[kind]) for kind in sorted(counts, key=rank_kind)],

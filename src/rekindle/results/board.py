@@ -10,7 +10,7 @@ from rekindle.doctor.known_issues import KnownIssue
 from rekindle.records import PlanRecord
 from rekindle.records.text import shorten_text
 
-from .comparison import compare_rows
+from .comparison import JobComparison, compare_rows
 from .contents import Results
 from .journal import BEFORE_JOBS
 from .row import Row, RowKind, State
@@ -184,6 +184,7 @@ def _line(
 ) -> BoardLine:
     newest = first = history[-1]
     row, verdict = newest.row, newest.row.verdict
+    found = compare_rows(was, row, row.host, row.job) if was else None
     for entry in reversed(history):
         if entry.row.kind != row.kind:
             break
@@ -214,22 +215,15 @@ def _line(
         since=first.began,
         since_run=first.run,
         was=was.kind if was else None,
-        slower=_slower(row, was),
-        changed=[*_changed(row, was)] if was else [],
+        slower=found.slower if found else None,
+        changed=[*_changed(row, was, found)] if was and found else [],
         past=[
             Past(entry.run, entry.began, entry.row.kind, entry.row.duration_s) for entry in history[-_PAST:]
         ],
     )
 
 
-def _slower(row: Row, was: Row | None) -> float | None:
-    if was is None or not (row.kind == was.kind == "PASS" and row.duration_s and was.duration_s):
-        return None
-    return row.duration_s / was.duration_s
-
-
-def _changed(row: Row, was: Row) -> Iterator[str]:
-    found = compare_rows(was, row, row.host, row.job)
+def _changed(row: Row, was: Row, found: JobComparison) -> Iterator[str]:
     if row.kind != was.kind:
         yield f"was {was.kind}" + (f": {shorten_text(was.cause, 200)}" if was.cause else "")
     elif row.cause != was.cause:

@@ -23,8 +23,9 @@ memory, and not in accuracy. Of two cores that a test suite shares it was ×1.42
 """
 _LEAST_S = 10.0
 """Rounds that take less together have no samples/s: in those runs, of 3 s, it differed by ×1.35."""
+_DURATION = "duration"
 _FIGURES: tuple[tuple[str, str, Callable[[VerdictRecord], float | None]], ...] = (
-    ("duration", "s", lambda run: run.duration_s),
+    (_DURATION, "s", lambda run: run.duration_s),
     ("samples/s", "", lambda run: _samples_per_s(run.rounds)),
     ("GPU memory", "MiB", lambda run: sum(device.peak_memory_mib or 0 for device in run.devices)),
     ("NVFlare's memory", "MiB", lambda run: sum(run.host_memory_mib.values())),
@@ -72,6 +73,12 @@ class JobComparison(msgspec.Struct):
     def breaks(self) -> bool:
         """Whether it passed, and does not any more."""
         return self.before == "PASS" != self.after
+
+    @property
+    def slower(self) -> float | None:
+        """How many times as long it took as before; None where one did not pass, or was not timed."""
+        timed = next((figure for figure in self.figures if figure.name == _DURATION), None)
+        return timed.after / timed.before if timed and self.before == self.after == "PASS" else None
 
     @property
     def changed(self) -> list[Figure]:

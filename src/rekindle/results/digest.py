@@ -16,7 +16,7 @@ _SEVERAL = 3
 
 
 def format_minute(stamp: str) -> str:
-    """Return a format_time to the minute, for a table."""
+    """Return a timestamp to the minute, for a table."""
     return stamp[:16].replace("T", " ")
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from report_folders import FAIL, PASS, PLAN, add_host, fill, fill_accepted
 
 from rekindle.report.board_page import render_board_page
-from rekindle.report.digest import format_digest, summarise_board
+from rekindle.report.digest import format_digest, summarise_digest
 from rekindle.results.board import make_board_of_runs
 from rekindle.results.contents import gather_results
 from rekindle.results.digest import make_digest
@@ -68,7 +68,7 @@ def test_hosts_that_fail_alike_are_one_change_and_one_cause_with_its_time(board_
     text = format_digest(made, 120, colour=False)
     assert "PASS → FAIL: job0 on gpu1, gpu2: Final accuracy 0.4; at least 0.95 is required." in text
     assert "FAIL since 2026-11-01 02:00: It hangs.\n  job1 on gpu3" in text
-    assert summarise_board(made) == "57 of 60 jobs on 10 hosts are PASS; 3 FAIL."
+    assert summarise_digest(make_digest(made)) == "57 of 60 jobs on 10 hosts are PASS; 3 FAIL."
 
 
 def test_a_host_that_is_slower_in_all_jobs_is_one_line(board_of):
