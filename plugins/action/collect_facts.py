@@ -6,11 +6,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ansible import constants as C
 from msgspec.structs import replace
 
 from rekindle import hostfacts, records
-from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.base import Action, TaskFailure, find_configured_python
 from rekindle.actions.limits import limit_action
 from rekindle.gpus.choice import choose_gpus
 from rekindle.host import folders
@@ -61,10 +60,9 @@ class ActionModule(Action):
     def _interpreter(self, task_vars: dict[str, Any]) -> str:
         """Return the Python that the inventory, or ansible.cfg, names for the host; empty if none."""
         named = task_vars.get("ansible_python_interpreter")
-        if named and "_rekindle_found" not in named:  # which is our own default
-            python = str(self._templar.template(named))
-        else:
-            python = C.config.get_config_value("INTERPRETER_PYTHON")
+        if not named or "_rekindle_found" in named:  # which is our own default
+            return find_configured_python()
+        python = str(self._templar.template(named))
         return "" if python.startswith("auto") else python
 
     def _nodes(
@@ -92,8 +90,7 @@ class ActionModule(Action):
 def _others(dest: Path, task_vars: dict[str, Any]) -> Iterator[records.HostRecord]:
     """Yield the records of the play's other hosts that this run has collected."""
     with suppress(records.RecordError):
-        play = play_in(dest.parent)
-        began = {**play.began, **play.checked}.get(dest.name)
+        began = play_in(dest.parent).latest.get(dest.name)
         for name in task_vars.get("ansible_play_hosts_all", ()):
             with suppress(records.RecordError):
                 other = host_in(dest.parent / name)

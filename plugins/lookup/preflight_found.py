@@ -4,10 +4,10 @@
 from pathlib import Path
 from typing import Any
 
-from ansible import constants as C
 from ansible.plugins.lookup import LookupBase
 
 from rekindle import hostfacts, records
+from rekindle.actions.base import find_configured_python
 from rekindle.records.layout import host_in, login_in
 
 DOCUMENTATION = """
@@ -25,7 +25,7 @@ class LookupModule(LookupBase):
 
     def run(self, terms: list[str], variables: Any = None, **kwargs: Any) -> list[dict[str, str]]:
         """Return ``python``, a path or how Ansible finds one, and Rekindle's ``root``, absolute if known."""
-        configured: str = C.config.get_config_value("INTERPRETER_PYTHON")
+        configured = find_configured_python()
         found = []
         for home in terms:
             python, root = "auto_silent", str(kwargs["root"])
@@ -37,7 +37,5 @@ class LookupModule(LookupBase):
                 pass
             else:
                 python, root = hostfacts.choose_interpreter(host.pythons) or python, host.root
-            if not configured.startswith("auto"):
-                python = configured
-            found.append({"python": python, "root": root})
+            found.append({"python": configured or python, "root": root})
         return found

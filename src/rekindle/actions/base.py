@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Any, ClassVar
 
 import yaml
+from ansible import constants as C
 from ansible.parsing.plugin_docs import read_docstring
 from ansible.plugins.action import ActionBase
 
@@ -33,6 +34,12 @@ def read_documented_options(action: str) -> dict[str, dict[str, Any]]:
     module = paths.find_collection() / "plugins" / "modules" / f"{action.rpartition('.')[2]}.py"
     options: dict[str, dict[str, Any]] = read_docstring(str(module))["doc"]["options"]
     return options
+
+
+def find_configured_python() -> str:
+    """Return the Python that ansible.cfg names for all hosts; empty where Ansible finds one by itself."""
+    python: str = C.config.get_config_value("INTERPRETER_PYTHON")
+    return "" if python.startswith("auto") else python
 
 
 def read_list(value: Any) -> Any:
