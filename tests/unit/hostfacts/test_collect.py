@@ -359,7 +359,8 @@ def test_a_root_without_inodes_is_seen(collect_on, tmp_path):
     assert "No space left on device" in tried.text
     assert not tried.answered
     # Asked alone: probes run at once, and the trial's folder is an inode while it is there.
-    assert re.search(r"tmpfs +2 +1 +1 ", collect_on("nr_inodes=2", at, "disk-root", root=f"{at}/rekindle")["disk-root"].text)
+    disk = collect_on("nr_inodes=2", at, "disk-root", root=f"{at}/rekindle")["disk-root"]
+    assert re.search(r"tmpfs +2 +1 +1 ", disk.text)
 
 
 @mounts
