@@ -29,12 +29,21 @@ _MORE = re.compile(
 """A further line of a message."""
 _MOST_MORE = 5
 _VARIES = re.compile(r"[\da-fA-F]+|:\d+")
-_INSTALLED = ("site-packages/", "dist-packages/", "/lib/python", "/rekindle/trainer/hook.py")
+_INSTALLED = ("site-packages/", "dist-packages/", "/lib/python", "<frozen ", "/rekindle/trainer/hook.py")
 _GAP = 6000
 ENDINGS = ("SignalException", "ChildFailedError", "SystemExit", "KeyboardInterrupt", "_Interrupted")
 """Exceptions that end a process on request, or report that another one failed."""
 _PROGRAM = re.compile(r"\[Errno 2\] No such file or directory: '[^'/\n]{1,200}'")
 """What Python says where it was to start a program and no folder of PATH has it."""
+_LACKS = (
+    (re.compile(r"/subprocess\.py$"), _PROGRAM, "a program"),
+    (
+        re.compile(r"<frozen os>|/python[\d.]{1,6}/os\.py$"),
+        re.compile(r"'\w{1,200}'"),
+        "an environment variable",
+    ),
+)
+"""What is missing where the last frame is of such a file and the message is this."""
 _RAISED_AGAIN = re.compile(r"Caught \w{1,80} in ")
 """How a message begins that torch gives an exception of a worker's, whose own traceback follows."""
 OF_PYTHON = re.compile(
@@ -100,8 +109,9 @@ def _raised(text: Text, match: re.Match[str]) -> RaisedException:
     last = next(reversed(own or frames), None)
     place = f"{re.split(_FOLDERS, last['file'])[-1]}:{last['line']}" if last else "an unknown place"
     message = (match["message"] or "").strip()
-    if frames and frames[-1]["file"].endswith("/subprocess.py") and _PROGRAM.fullmatch(message):
-        message += " (a program)"
+    for file, said, missing in _LACKS if frames else ():
+        if file.search(frames[-1]["file"]) and said.fullmatch(message):
+            message += f" ({missing})"
     number = text.line(match.end())
     more = " ".join(_further(text, number))
     if match[0].endswith(":"):

@@ -64,7 +64,8 @@ def find_reports(text: Text, installed: Mapping[str, str], failed: bool | None) 
             itself went on from is settled.
     """
     chains = list(exceptions.find_chains(text))
-    found = [*search_catalogue(text, installed), *_exceptions(text, chains)]
+    known = search_catalogue(text, installed)
+    found = [*known, *_exceptions(text, chains, known)]
     inside = {line for one in found if not one.doubt for line in range(one.at, one.through + 1)}
     for chain in chains:
         inside.update(range(text.line(chain[0].start), text.line(chain[-1].end) + 1))
@@ -111,9 +112,14 @@ def _settled(text: Text, found: list[Match], seen: list[ReportLine]) -> list[Mat
     return [one._replace(settled=one not in standing) for one in found]
 
 
-def _exceptions(text: Text, chains: list[tuple[exceptions.RaisedException, ...]]) -> Iterator[Match]:
+def _exceptions(
+    text: Text, chains: list[tuple[exceptions.RaisedException, ...]], known: list[Match]
+) -> Iterator[Match]:
     """Yield the exceptions that no entry of the catalogue covers, each chain once."""
+    told = {one.at for one in known if not one.doubt}
     for chain in chains:
+        if told.intersection(range(text.line(chain[0].start), text.line(chain[-1].end) + 1)):
+            continue
         if "Exception ignored in" in text.body[max(0, chain[0].start - _BEFORE) : chain[0].start]:
             continue
         causes = [one for one in chain if not one.reports]

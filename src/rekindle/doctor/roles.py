@@ -28,7 +28,10 @@ _FEDERATED, _FIRST_LINE = "Runner_process started.", 200
 _DIED = (
     "Look at that machine's kernel log (dmesg) for the out-of-memory killer, and at who may end processes."
 )
-_OWES = "See whether its trainer still runs (ps, py-spy dump): it may hang, or have ended without a result."
+_OWES = (
+    "Read job.py's own output: a script in NVFlare's client shows a traceback there alone. "
+    "Then see whether its trainer still runs (ps, py-spy dump)."
+)
 
 
 def find_role(text: Text) -> str:

@@ -227,7 +227,7 @@ def locate_workspace(path: Path) -> Workspace:
     if not path.is_dir():
         raise RecordError(f"{path} is not a folder.", "name the folder of a run.")
     inside = [path, *sorted(folder for folder in path.iterdir() if folder.is_dir())]
-    found = filter(None, (_simulated(folder, folder) for folder in inside))
+    found = filter(None, (_simulated(folder, path) for folder in inside))
     runs = [run for run in found if run.sites or run.find("server", " - SimulatorRunner - ")]
     here = path.resolve()
     if not runs:

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from one_cause import agree
 
+from rekindle.judge import judge_run
+
 HERE = Path(__file__).parent / "workspaces"
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 FOREIGN = sorted(path.parent for path in (RECORDINGS / "foreign").glob("*/*/server"))
@@ -36,6 +38,16 @@ def test_a_workspace_has_the_cause_that_its_label_has(tmp_path, name):
     first = found.findings[0]
     assert any(word in first.cause for word in words.split("|"))
     assert first.layer in layers.split()
+
+
+def test_a_workspace_inside_the_folder_that_is_given_has_the_same_cause(tmp_path):
+    _workspace(tmp_path / "argparse/job", "argparse")
+    found = agree(tmp_path / "argparse")
+    assert found.cause.cause.startswith("The command is called wrongly")
+    assert (tmp_path / "argparse" / found.cause.file).is_file()
+    shown = [one.file for one in judge_run(tmp_path / "argparse").evidence if one.file]
+    assert shown
+    assert all((tmp_path / "argparse" / file).is_file() for file in shown)
 
 
 @pytest.mark.parametrize("run", FOREIGN, ids=lambda run: run.parent.name)

@@ -99,7 +99,7 @@ def test_a_crashed_trainer_is_the_cause_of_a_failure(foreign):
     assert verdict.cause == "A process could not import what it needs: No module named 'no_such_module'."
     assert (verdict.layer, verdict.findings[0].name) == ("environment", "import_error")
     failed = result_of(verdict, "trainers_print_no_failure")
-    line = (foreign / "simulator-crash/hello_numpy" / failed.file).read_text().splitlines()[failed.line - 1]
+    line = (foreign / "simulator-crash" / failed.file).read_text().splitlines()[failed.line - 1]
     assert line.endswith("ModuleNotFoundError: No module named 'no_such_module'")
     broken = {"results_are_good", "every_site_took_part", "rounds_completed", "no_error_logged"}
     assert {claim for claim, holds in _holds(verdict).items() if holds is False} == broken
