@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from rekindle.doctor.known_issues import load_known_issues
 from rekindle.host import storage
 from rekindle.host.paths import JOBS
 from rekindle.jobs import expand_names, list_jobs, load_job
+from rekindle.judge.known_issues import load_known_issues
 from rekindle.records import RecordError, format_time
 from rekindle.report.board import format_board, format_markdown
 from rekindle.report.board_page import render_board_page

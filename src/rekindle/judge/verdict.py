@@ -8,7 +8,6 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from rekindle.doctor import diagnose_run
-from rekindle.doctor.known_issues import KnownIssue, find_known_issue
 from rekindle.doctor.subjects import find_layer
 from rekindle.flare.tasks import Task
 from rekindle.flare.workspace import locate_workspace
@@ -29,6 +28,7 @@ from rekindle.records.base import has_schema
 
 from . import summary
 from .check import CHECKS, check_run, rank_result
+from .known_issues import KnownIssue, find_known_issue
 from .measurements import describe_judgement
 from .opener import open_run, open_workspace, split_simulations
 from .run import Run

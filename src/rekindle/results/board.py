@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from rekindle.doctor.known_issues import KnownIssue
+from rekindle.judge.known_issues import KnownIssue
 from rekindle.records import PlanRecord
 from rekindle.records.text import shorten_text
 
@@ -193,7 +193,7 @@ def _line(
     excused = row.kind == "KNOWN_ISSUE" and issue is not None and not issue.has_expired(now)
     notice = str(row.notice) if row.notice else None
     if row.kind == "PASS" and verdict and verdict.known_issue:
-        fix = f"Fix: remove {verdict.known_issue} from doctor/known_issues.json."
+        fix = f"Fix: remove {verdict.known_issue} from judge/known_issues.json."
         notice = f"PASS although {issue.message} {fix}" if issue else None
     return BoardLine(
         **place._asdict(),

@@ -76,7 +76,7 @@ class Row:
             return None
         name = self.verdict.known_issue
         message = f"KNOWN ISSUE GONE: {name} no longer shows."
-        return Complaint(message, "remove it from doctor/known_issues.json.")
+        return Complaint(message, "remove it from judge/known_issues.json.")
 
     @property
     def duration_s(self) -> float | None:

@@ -5,7 +5,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from rekindle.doctor.catalogue import load_catalogue, match_releases
-from rekindle.doctor.known_issues import load_known_issues
+from rekindle.judge.known_issues import load_known_issues
 
 
 @pytest.mark.parametrize(

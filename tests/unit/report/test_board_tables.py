@@ -8,7 +8,7 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace
 from report_folders import FAIL, PASS, PLAN, add_host, fill
 
-from rekindle.doctor.known_issues import KnownIssue
+from rekindle.judge.known_issues import KnownIssue
 from rekindle.report.board import format_board, format_markdown
 from rekindle.results.board import make_board_of_runs
 from rekindle.results.contents import gather_results

@@ -15,7 +15,7 @@ from rekindle.report.junit import render_junit
 from rekindle.results.contents import gather_results
 
 GONE = msgspec.structs.replace(PASS, known_issue="slow_quantiser")
-LOUD = "KNOWN ISSUE GONE: slow_quantiser no longer shows. Fix: remove it from doctor/known_issues.json."
+LOUD = "KNOWN ISSUE GONE: slow_quantiser no longer shows. Fix: remove it from judge/known_issues.json."
 HOW = {
     "confirm": "df -h",
     "layer": "host",

@@ -5,7 +5,7 @@ import pytest
 from msgspec.structs import replace
 from report_folders import FAIL, PASS, PLAN, add_host, fill
 
-from rekindle.doctor.known_issues import KnownIssue
+from rekindle.judge.known_issues import KnownIssue
 from rekindle.records import Outcome, PlacedRecord, RunSpec, read_record, write_record
 from rekindle.results.board import make_board_of_runs
 from rekindle.results.contents import gather_results
@@ -178,7 +178,7 @@ def test_a_known_issue_excuses_until_it_expires(of_runs, now, good):
 def test_a_pass_in_spite_of_a_known_issue_is_loud_as_long_as_that_is_listed(of_runs):
     unexpected = replace(PASS, known_issue="upstream_bug")
     (line,) = of_runs(unexpected).lines
-    notice = "PASS although NVFlare loses it. Fix: remove upstream_bug from doctor/known_issues.json."
+    notice = "PASS although NVFlare loses it. Fix: remove upstream_bug from judge/known_issues.json."
     assert line.notice == notice
     assert of_runs(PASS).lines[0].notice is None
     assert of_runs(unexpected, issues=()).lines[0].notice is None

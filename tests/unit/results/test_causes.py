@@ -72,7 +72,7 @@ def test_a_pass_that_asks_for_something_is_a_cause_and_another_is_not(tmp_path):
     add_host(tmp_path, "gpu-1", verdict=replace(PASS, known_issue="upstream_bug"))
     add_host(tmp_path, "gpu-2")
     (cause,) = of(tmp_path)
-    remedy = "remove it from doctor/known_issues.json."
+    remedy = "remove it from judge/known_issues.json."
     assert (cause.kind, cause.hosts, cause.remedy) == ("PASS", ["gpu-1"], remedy)
 
 

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 from recorded_edits import edit, json_in
 
 from rekindle.doctor.catalogue import load_catalogue
-from rekindle.doctor.known_issues import find_known_issue, load_known_issues
 from rekindle.judge import judge_run
+from rekindle.judge.known_issues import find_known_issue, load_known_issues
 from rekindle.records import RunSpec, read_record
 
 LINE = "--quantize_mode blockwise8 needs CUDA in NVFlare's server and clients, which see no GPU"

@@ -6,9 +6,8 @@ from importlib.resources import files
 
 import msgspec
 
+from rekindle.doctor.catalogue import match_releases
 from rekindle.records import Finding, RunSpec, allow_decoding, decode_json
-
-from .catalogue import match_releases
 
 
 class KnownIssue(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
