@@ -9,6 +9,7 @@ from rekindle import records
 from rekindle.actions.answers import ask_host, make_command
 from rekindle.actions.base import Action, TaskFailure
 from rekindle.actions.limits import limit_action
+from rekindle.federation.records import LinkRecord
 from rekindle.host import folders
 from rekindle.records import Complaint, RecordError
 from rekindle.records.complaint import quote_host
@@ -52,7 +53,7 @@ class ActionModule(Action):
                 "at": records.format_time(),
             }
             try:
-                link = records.convert_builtins({**answer, **mine}, records.LinkRecord)
+                link = records.convert_builtins({**answer, **mine}, LinkRecord)
             except RecordError as error:
                 raise TaskFailure(f"{host} does not report its link: {error.message}.") from None
             records.write_record(home / folders.LINK_RECORD, link)

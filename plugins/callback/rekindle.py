@@ -181,7 +181,7 @@ class CallbackModule(CallbackBase):
             names = [host.name for host in hosts]
             if _FEDERATE in stages:
                 groups = variables._inventory.get_groups_dict()
-                self._refuse(list(settings.find_group_mistakes(groups)))
+                self._refuse(settings.find_group_mistakes(groups, stages))
             if self._ours and not names:
                 self._refuse(["No host is left to do anything for. Fix: put one in the inventory."])
             self._refuse_names(names)

@@ -8,10 +8,11 @@ after 400 s and was not over).
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from rekindle.gpus.models import parse_version
-from rekindle.records import Bound, Complaint, LinkRecord, Way
+from rekindle.records import Complaint
+
+from .records import Bound, LinkRecord, Transfers, Way
 
 _MIB = 1 << 20
 _OWN_WINDOW, _OWN_CHUNK = 64 * _MIB, _MIB
@@ -35,17 +36,6 @@ _BLOB = 4 << 30
 _SERVER_BYTES, _SERVER_SHARE = 450_000_000, 5.8
 """Memory of the server's job process, without a model and for a byte of it. Measured with torch and 2.9.0:
 50, 100 and 250 MB took 0.78, 1.07 and 1.84 GB with one site, and 0.75 and 1.8 to 2.0 GB with several."""
-
-
-@dataclass(frozen=True)
-class Transfers:
-    """What a job's transfers may be, and take."""
-
-    environ: dict[str, str]
-    """Variables of every NVFlare process and trainer of the federation."""
-    ways: tuple[Way, ...]
-    """Of each site, and of all together where the fastest link is what the server has for them."""
-    bounds: tuple[Bound, ...]
 
 
 def tune_streaming(links: Mapping[str, LinkRecord], release: str) -> dict[str, str]:
@@ -90,7 +80,8 @@ def foretell_transfers(
         each_way = [link.down_bit_s for link in links.values()], [link.up_bit_s for link in links.values()]
         together = sum(8 * _OVERHEAD * len(links) / max(rates) for rates in each_way)
         ways.append(Way(site="the server", byte_s=together, request_s=0, wait_s=2 * _SETTLE_S))
-    return Transfers(environ, tuple(ways), tuple(_bounds(*slowest, window, release, server_memory)))
+    bounds = tuple(_bounds(*slowest, window, release, server_memory))
+    return Transfers(environ=environ, ways=tuple(ways), bounds=bounds)
 
 
 def _bounds(rate: float, host: str, window: int, release: str, server_memory: int | None) -> Iterator[Bound]:

@@ -5,8 +5,9 @@ import pytest
 from msgspec.structs import replace
 
 from rekindle.federation.links import foretell_transfers, tune_streaming
-from rekindle.records import Complaint, LinkRecord, dump_builtins
-from rekindle.trainer.sizes import estimate_seconds, find_excess
+from rekindle.federation.records import LinkRecord
+from rekindle.federation.sizes import estimate_seconds, find_excess
+from rekindle.records import Complaint, dump_builtins
 
 MBIT, MB, MIB = 1e6, 1_000_000, 1 << 20
 LINK = LinkRecord(

@@ -33,8 +33,8 @@ def bounds(component, monkeypatch):
         "app_common.app_constant": {"AppConstants": object},
     }
     monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(ndarray=tuple, generic=tuple))
-    monkeypatch.setenv(MEMBER, json.dumps({"bounds": [BOUND], "ways": [WAY]}))
-    return component("rekindle.trainer.bounds", nvflare)
+    monkeypatch.setenv(MEMBER, json.dumps({"given": {}, "measured": {"bounds": [BOUND], "ways": [WAY]}}))
+    return component("rekindle.federation.bounds", nvflare)
 
 
 def ended(bounds, *tensors):

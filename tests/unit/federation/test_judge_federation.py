@@ -166,7 +166,7 @@ def test_a_run_that_needs_all_sites_fails_without_one(lost):
 def test_a_job_may_go_on_without_a_site_that_never_joined(tmp_path, least, verdict, without):
     run = Path(shutil.copytree(RECORDED.parent / "pt_ddp-site-never-joined", tmp_path / "run"))
     with json_in(run / "spec.json") as spec:
-        spec["participant"]["min_sites"] = least
+        spec["member"]["min_sites"] = least
     judged = judge_run(run)
     assert (judged.verdict, judged.lost) == (verdict, without), judged.cause
     assert result_of(judged, "sites_stayed").message.startswith("slurm never joined, and ") == (least == 1)
