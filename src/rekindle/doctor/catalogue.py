@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The catalogue of known failures: data, in ``catalogue/``, one file a layer, and rooms' ``catalogue.json``."""
+"""The catalogue of known failures: ``catalogue/``, one file a layer, and rooms' own ``catalogue.json``."""
 
 import re
 import shlex

@@ -45,7 +45,7 @@ class Bounds(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         self._done, mine = True, read_member()
         self._shapes = refusals.read_shapes(read_dxo(data).get("data"))
         print(sizes.foretell_round(mine.get("ways", ()), found), flush=True)
-        if why := sizes.find_excess(mine.get("bounds", ()), found):
+        if why := sizes.find_excess(mine.get("bound"), found):
             print(why, flush=True)
             self.system_panic(why, fl_ctx)
 

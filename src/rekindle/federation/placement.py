@@ -155,9 +155,8 @@ class Members:
         links = {home.name: link_in(home) for home in homes if (home / folders.LINK_RECORD).is_file()}
         if len(links) < len(homes):
             return Transfers()
-        memory = host_in(self.results / self.server).memory.available_mib << 20
         try:
-            return foretell_transfers(links, self.kits[self.server].release, memory)
+            return foretell_transfers(links, self.kits[self.server].release)
         except Complaint as complaint:
             raise PlacementError(complaint.message, complaint.fix) from None
 

@@ -15,10 +15,8 @@ Rate = Annotated[float, Meta(ge=1e-6, le=1e15)]
 
 
 class Bound(Record, kw_only=True, frozen=True):
-    """How large a model a federation can carry."""
+    """The largest tensor that the links carry."""
 
-    of: Literal["model", "tensor"]
-    """All of it, or its largest tensor."""
     bytes: Integer
     why: Text
     fix: Text
@@ -31,7 +29,6 @@ class Way(Record, kw_only=True, frozen=True):
     byte_s: Seconds
     """Seconds for a byte of the model."""
     request_s: Seconds
-    wait_s: Seconds
 
 
 @allow_decoding
@@ -58,7 +55,7 @@ class Transfers(Record, kw_only=True, frozen=True):
 
     environ: Table[Text] = {}
     """Variables of every NVFlare process and trainer of the federation."""
-    bounds: Few[Bound] = ()
+    bound: Bound | None = None
     ways: Few[Way] = ()
     """Of each site, and of all together where the fastest link is what the server has for them."""
 

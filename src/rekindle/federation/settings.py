@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from rekindle.settings.room import RoomSettings
 
+from .joint import STAGE
+
 SERVER, SITES = "flare_server", "flare_sites"
 
 
@@ -32,5 +34,5 @@ def find_role(groups: Collection[str]) -> str:
 
 
 SETTINGS = RoomSettings(
-    stage="federate", jobs="rekindle_federation_jobs", find_role=find_role, check_groups=find_group_mistakes
+    stage=STAGE, jobs="rekindle_federation_jobs", find_role=find_role, check_groups=find_group_mistakes
 )
