@@ -3,6 +3,7 @@
 
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import nohup_place
 import pytest
 import run_here
 from own_jobs import JOBS, supervisor, wait_for_end
-from plays import REPOSITORY
+from plays import checkout, play
 from waits import until
 
 from rekindle.host.payload import pack_payload
@@ -29,7 +30,7 @@ KNOWN = ("rekindle/slurm/", "rekindle/federation/")
 
 @pytest.fixture
 def altered(monkeypatch):
-    """Return what has hosts get a payload with other files in it, and without the two places."""
+    """Return what has hosts get a payload with other files in it, and without the two rooms."""
 
     def alter(added):
         def others(*arguments):
@@ -67,64 +68,23 @@ def test_a_scheduler_is_a_folder_with_its_place(altered, host_records, tmp_path)
     assert verdict.waited_s >= 1.0
 
 
-@pytest.fixture
-def controller(tmp_path):
-    """Return what runs Python on a checkout without the two places."""
-    tracked = subprocess.run(
-        ["git", "ls-files", "-z", "src", "plugins", "playbooks", "roles", "flare_jobs", "ansible.cfg"],
-        cwd=REPOSITORY, capture_output=True, text=True, check=True,
-    ).stdout.rstrip("\0").split("\0")  # fmt: skip
-    checkout = tmp_path / "checkout"
-    for name in tracked:
-        if not name.startswith(tuple(f"src/{room}" for room in KNOWN)):
-            (checkout / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(REPOSITORY / name, checkout / name, follow_symlinks=False)
-
-    def run(code, *arguments):
-        environ = {**os.environ, "PYTHONPATH": f"{checkout}/src", "COLUMNS": "100"}
-        return subprocess.run(
-            [sys.executable, "-c", code, *map(str, arguments)],
-            cwd=checkout, env=environ, capture_output=True, text=True, check=False, timeout=300,
-        )  # fmt: skip
-
-    return run
-
-
-OWN = {"federation", "judge_federation", "probe_links", "provision_kit"}
-"""Actions of federate.yml alone."""
-LOAD = """
-import importlib.util, sys
-from pathlib import Path
-for path in sorted(Path("plugins").glob("*/*.py")):
-    if path.parent.name in {"action", "callback", "lookup"} and path.stem not in sys.argv[1:]:
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        spec.loader.exec_module(importlib.util.module_from_spec(spec))
-print(sorted({name.split(".")[1] for name in sys.modules if name.startswith("rekindle.")}))
-"""
-CALL = "from rekindle import cli; raise SystemExit(cli.main())"
-
-
-def test_a_controller_has_neither_in_the_plugins_of_site_yml_nor_among_its_verbs(controller):
-    loaded = controller(LOAD, *OWN)
-    assert loaded.returncode == 0, loaded.stderr
-    assert "results" in loaded.stdout
-    assert "slurm" not in loaded.stdout
-    assert "federation" not in loaded.stdout
-    shown = controller(CALL, "--help")
-    assert (shown.returncode, "\n  site " in shown.stdout) == (0, True)
-    assert "federate" not in shown.stdout
-
-
-def test_a_run_needs_neither_slurm_nor_federation(altered, controller, host_records, tmp_path):
-    altered({})
-    run = start(host_records, tmp_path)
-    wait_for_end(run, supervisor(run), 600)
-    verdict = judge_run(run)
-    assert (verdict.verdict, verdict.cause) == ("PASS", None)
-    judged = controller(CALL, "judge", run)
-    assert (judged.returncode, "PASS" in judged.stdout) == (0, True), judged.stderr
-    (payload,) = (tmp_path / "payload").iterdir()
+def test_site_yml_proves_its_job_without_slurm_and_federation(local, host_records, tmp_path):
+    """Neither the controller's package nor the payload has them."""
+    (tmp_path / "copy").mkdir()
+    copy = checkout(tmp_path / "copy", pt_ddp={"ranks_per_site": 1})
+    for room in KNOWN:
+        shutil.rmtree(copy / "src" / room)
+    done = play("site.yml", local, tmp_path / "results", cwd=copy, PYTHONPATH=f"{copy}/src")
+    assert done.status == 0, done.output
+    assert re.search(r"local\s.*pt_ddp\s.*PASS", done.output), done.output
+    (payload,) = (tmp_path / "results" / "payload").glob("*.zip")
     assert not any(name.startswith(KNOWN) for name in zipfile.ZipFile(payload).namelist())
+    command = [sys.executable, "-c", "from rekindle import cli; cli.main()", "--help"]
+    environ = {**os.environ, "PYTHONPATH": f"{copy}/src"}
+    shown = subprocess.run(
+        command, env=environ, capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+    assert ("\n  site " in shown, "federate" in shown) == (True, False)
 
 
 def test_the_toy_is_small():
