@@ -66,9 +66,9 @@ class ActionModule(Action):
         return {"changed": bool(self._ask(host, "start")["changed"])}
 
     def _ask(self, host: str, what: str) -> dict[str, Any]:
-        """Return what the host answers to a verb of `rekindle.federation.kept`."""
+        """Return what the host answers to a verb of `rekindle.federation.keeper`."""
         there = self._member
-        command = make_command(there.python, there.payload, "rekindle.federation.kept", what, self._folder)
+        command = make_command(there.python, there.payload, "rekindle.federation.keeper", what, self._folder)
         fix = "run federate.yml, which repairs it."
         return ask_host(self._low_level_execute_command, host, command, 100_000, fix)
 

@@ -11,11 +11,11 @@ from rekindle.actions.base import Action, TaskFailure
 from rekindle.actions.limits import limit_action
 from rekindle.federation.records import LinkRecord
 from rekindle.host import folders
+from rekindle.host.rooms import load_room
 from rekindle.records import Complaint, RecordError
 from rekindle.records.complaint import quote_host
 from rekindle.records.layout import host_in
 from rekindle.records.text import fold_line
-from rekindle.slurm.inspection import make_srun
 
 _PATIENCE_S = 120
 """For SLURM to give a node, whose way to the server may be another than the login node's."""
@@ -35,7 +35,10 @@ class ActionModule(Action):
         if args["do"] == "probe":
             (home / folders.LINK_RECORD).unlink(missing_ok=True)
         wanted = host_in(home).allocation if args["do"] == "probe" else None
-        through = make_srun(wanted, "reach", f"--immediate={_PATIENCE_S}") if wanted else []
+        through: list[str] = []
+        if wanted:
+            cluster = load_room(wanted.room, "inspection")
+            through = cluster.make_srun(wanted, "reach", f"--immediate={_PATIENCE_S}")
         module = ("rekindle.reach", args["do"], *words)
         command = make_command(args["python"], args["payload"], *module, through=through)
         fix = "see that its environment still runs."

@@ -26,7 +26,7 @@ _OURS = {
     "doctor/diagnosis.py": "a file that its user names, or standard input",
     "federation/authority.py": "the user's own authority",
     "federation/federate.py": "what our own playbook wrote",
-    "federation/kept.py": "on a host: its own kit and record",
+    "federation/keeper.py": "on a host: its own kit and record",
     "federation/parent.py": "on a host: its own kit",
     "federation/server.py": "on a host: the job's own export",
     "federation/parts.py": "copies what was unpacked here of each host",

@@ -4,7 +4,7 @@
 from types import ModuleType
 from typing import Any
 
-from rekindle.trainer.hook import extend_configurations
+from rekindle.trainer.hook import add_to_configurations
 
 
 def _submit_jobs(module: ModuleType) -> None:
@@ -23,5 +23,5 @@ def _add_bounds(configurator: Any) -> None:
 
 PATCHES = {
     "nvflare.job_config.api": _submit_jobs,
-    "nvflare.private.fed.server.server_json_config": extend_configurations("Server", _add_bounds),
+    "nvflare.private.fed.server.server_json_config": add_to_configurations("Server", _add_bounds),
 }

@@ -13,7 +13,7 @@ from rekindle.host import folders
 from rekindle.judge.check import Result, fails, holds, register_check, unknown
 from rekindle.judge.run import Run
 from rekindle.judge.sites import NEVER
-from rekindle.records import Member
+from rekindle.records import RunMember
 from rekindle.records.events import TaskEvent
 
 from .records import read_participant
@@ -36,7 +36,7 @@ def _on_one_host(run: Run) -> str | None:
     unless=_on_one_host,
 )
 def only_sites_connected(run: Run) -> Iterator[Result]:
-    server = read_participant(cast("Member", run.spec.member))  # else the check does not apply
+    server = read_participant(cast("RunMember", run.spec.member))  # else the check does not apply
     sites = {site.name for site in run.sites.all if run.sites.lost.get(site.name) != NEVER}
     lines = enumerate(run.logs.printed, 1)
     found = ((number, match) for number, line in lines for match in _CONNECTED.finditer(line))

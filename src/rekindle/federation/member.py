@@ -10,10 +10,10 @@ from rekindle.trainer.variables import MEMBER
 
 
 def read_member() -> dict[str, Any]:
-    """Return it by name, as `flatten_member` does."""
-    return flatten_member(json.loads(os.environ[MEMBER]))
+    """Return it by name, as `merge_member` does."""
+    return merge_member(json.loads(os.environ[MEMBER]))
 
 
-def flatten_member(member: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a Member with what the room knows of it, a Participant and Transfers, all in one table."""
+def merge_member(member: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a RunMember with what the room knows of it, a Participant and Transfers, all in one table."""
     return {**member, **member["given"], **member["measured"]}

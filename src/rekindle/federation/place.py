@@ -13,7 +13,7 @@ from rekindle.driver.places import Place, PlaceError
 from rekindle.driver.progress import Reporter
 from rekindle.host import folders
 from rekindle.host.variables import NODE
-from rekindle.records import Member, RunSpec, dump_builtins
+from rekindle.records import RunMember, RunSpec, dump_builtins
 from rekindle.trainer.variables import MEMBER
 
 from .assignment import Assignment, find_kit_flaw
@@ -38,9 +38,9 @@ class FederationPlace(Place):
         self._tasks = Assignment(run_dir / folders.JOB_LOG, self.participant.role)
 
     @property
-    def member(self) -> Member:
+    def member(self) -> RunMember:
         """What the host is in the federation."""
-        return cast("Member", self.spec.member)  # else it is none
+        return cast("RunMember", self.spec.member)  # else it is none
 
     @cached_property
     def participant(self) -> Participant:

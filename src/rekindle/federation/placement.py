@@ -20,7 +20,7 @@ from rekindle.records import (
     Complaint,
     HostRecord,
     Job,
-    Member,
+    RunMember,
     RunSpec,
     Site,
     dump_builtins,
@@ -129,7 +129,7 @@ class Members:
                 of_hosts[host.host][room] = " ".join(f"{name}={of}" for name, of in asked.items() if of)
         return {f"{host} {what}": text for host, of in of_hosts.items() for what, text in of.items()}
 
-    def member(self, host: str) -> Member:
+    def member(self, host: str) -> RunMember:
         """Return what ``host`` is in the federation."""
         kit, served = self.kits[host], self.kits[self.server]
         names = tuple(self.kits[name].participant for name in self.hosts)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from rekindle.host import folders
-from rekindle.records import Member, allow_decoding, convert_builtins, dump_builtins
+from rekindle.records import RunMember, allow_decoding, convert_builtins, dump_builtins
 from rekindle.records.base import Few, Integer, Offset, Record, Seconds, Table, Text, Timestamp
 from rekindle.records.layout import make_reader
 
@@ -62,9 +62,9 @@ class Transfers(Record, kw_only=True, frozen=True):
 
 def make_member(
     name: str, min_sites: int, participant: Participant, transfers: Transfers | None = None
-) -> Member:
+) -> RunMember:
     """Return a member of a federation."""
-    return Member(
+    return RunMember(
         room=ROOM,
         name=name,
         min_sites=min_sites,
@@ -73,7 +73,7 @@ def make_member(
     )
 
 
-def read_participant(member: Member) -> Participant:
+def read_participant(member: RunMember) -> Participant:
     """Return what a federation knows of a member.
 
     Raises:
@@ -82,7 +82,7 @@ def read_participant(member: Member) -> Participant:
     return convert_builtins(member.given, Participant)
 
 
-def read_transfers(member: Member) -> Transfers:
+def read_transfers(member: RunMember) -> Transfers:
     """Return what a federation measured for a member.
 
     Raises:
@@ -145,7 +145,7 @@ class MemberRecord(Record, kw_only=True, frozen=True):
     python: Text
     """Of the environment that its processes run in."""
     payload: Text
-    member: Member
+    member: RunMember
 
 
 link_in = make_reader(folders.LINK_RECORD, LinkRecord)

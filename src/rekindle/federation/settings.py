@@ -11,7 +11,7 @@ from .joint import STAGE
 SERVER, SITES = "flare_server", "flare_sites"
 
 
-def find_group_mistakes(groups: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def find_federation_mistakes(groups: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield a sentence for each mistake in the hosts of a federation: names of hosts by group."""
     servers, sites = groups.get(SERVER, ()), groups.get(SITES, ())
     if len(servers) != 1:
@@ -28,11 +28,11 @@ def find_group_mistakes(groups: Mapping[str, Sequence[str]]) -> Iterator[str]:
             yield f"The sites {other} and {host} are both {name} to NVFlare. Fix: rename one."
 
 
-def find_role(groups: Collection[str]) -> str:
+def name_role(groups: Collection[str]) -> str:
     """Return what a host in these groups is: ``server``, ``site`` or nothing."""
     return "server" if SERVER in groups else "site" if SITES in groups else ""
 
 
 SETTINGS = RoomSettings(
-    stage=STAGE, jobs="rekindle_federation_jobs", find_role=find_role, check_groups=find_group_mistakes
+    stage=STAGE, jobs="rekindle_federation_jobs", find_role=name_role, check_groups=find_federation_mistakes
 )

@@ -53,7 +53,7 @@ class MemberState(Record, kw_only=True, frozen=True):
 
 @allow_decoding
 class _Found(Record, kw_only=True, frozen=True):
-    """What `federation.kept.report_parent` answers on a host."""
+    """What `federation.keeper.report_parent` answers on a host."""
 
     certificate: Text
     authority: Text
@@ -82,7 +82,7 @@ class Federation(Record, kw_only=True, frozen=True):
 def describe_member(
     host: str, record: MemberRecord, found: Mapping[str, Any], clock: Clock | None
 ) -> MemberState:
-    """Return what a host is, from what it ``found`` (`federation.kept.report_parent`).
+    """Return what a host is, from what it ``found`` (`federation.keeper.report_parent`).
 
     Raises:
         RecordError: that is no such answer, or has no certificate.

@@ -60,7 +60,7 @@ class Clock(Record, kw_only=True, frozen=True):
     """When, by the controller's clock."""
 
 
-class Member(Record, kw_only=True, frozen=True):
+class RunMember(Record, kw_only=True, frozen=True):
     """What a host is in a run of several hosts, each with a driver, a clock and logs of its own."""
 
     room: Room
@@ -108,7 +108,7 @@ class RunSpec(Record, kw_only=True, frozen=True):
     """Without any progress for so long, the run is dead."""
     cross_device_ops: Text | None = None
     """TensorFlow's, as the environment's probe chose them."""
-    member: Member | None = None
+    member: RunMember | None = None
     """What the host is in a run of several hosts, of all of them the server; None in a run on one host."""
 
     @property

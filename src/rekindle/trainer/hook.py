@@ -64,7 +64,7 @@ class Finder(importlib.abc.MetaPathFinder):
         return spec
 
 
-def extend_configurations(role: Literal["Server", "Client"], add: Callable[[Any], None]) -> Patch:
+def add_to_configurations(role: Literal["Server", "Client"], add: Callable[[Any], None]) -> Patch:
     """Return what has ``add`` complete each configuration of NVFlare's server or clients before its use."""
 
     def patch(module: ModuleType) -> None:
@@ -145,10 +145,10 @@ def _name_scripts(record: logging.LogRecord) -> bool:
 
 
 PATCHES: dict[str, Patch] = {
-    "nvflare.private.fed.server.server_json_config": extend_configurations(
+    "nvflare.private.fed.server.server_json_config": add_to_configurations(
         "Server", partial(_add_witnesses, role="Server")
     ),
-    "nvflare.private.fed.client.client_json_config": extend_configurations(
+    "nvflare.private.fed.client.client_json_config": add_to_configurations(
         "Client", partial(_add_witnesses, role="Client")
     ),
     "nvflare.private.fed.app.simulator.simulator_runner": _simulate_here,

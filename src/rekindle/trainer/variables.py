@@ -2,7 +2,7 @@
 """The variables by which the driver tells a run's processes what they are."""
 
 MEMBER = "REKINDLE_MEMBER"
-"""What this host is in a run of several hosts: a Member, in JSON. A host with a run of its own has none."""
+"""What this host is in a run of several hosts: a RunMember, in JSON. Others have none."""
 WORKSPACE = "REKINDLE_WORKSPACE"
 """The folder of NVFlare's workspaces."""
 SERVER = "REKINDLE_SERVER"

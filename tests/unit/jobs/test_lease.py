@@ -10,7 +10,7 @@ import pytest
 from rekindle import jobs
 from rekindle.jobs import load_job
 from rekindle.jobs.lease import find_allowance, find_deadline, find_oldest
-from rekindle.records import Allocation, GivenGpu, Member, RecordError, RunSpec, read_record
+from rekindle.records import Allocation, GivenGpu, RecordError, RunMember, RunSpec, read_record
 
 REPOSITORY = Path(__file__).parents[3]
 START = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
@@ -121,7 +121,7 @@ def test_nonce_state_of_the_gpus_and_tags_of_texts_are_no_inputs(clean_run, same
 
 def test_what_was_measured_of_links_is_no_input(clean_run):
     def digest(**parts):
-        mine = Member(**{"room": "any", "name": "one", "min_sites": 1, **parts})
+        mine = RunMember(**{"room": "any", "name": "one", "min_sites": 1, **parts})
         spec = msgspec.structs.replace(read_record(clean_run / "spec.json", RunSpec), member=mine)
         return jobs.digest_inputs(spec, "rekindle-1.zip")
 

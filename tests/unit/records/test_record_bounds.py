@@ -24,7 +24,7 @@ MODULES = ("rekindle.records.", of_federation.__name__)
 OURS = [kind for kind in KINDS if getattr(kind, "__module__", "").startswith(MODULES)]
 ANY = {"Environment.probe", "Progress.result", "Claim.options", "ConfigurationEvent.content"}
 """Descriptions by tools and frameworks, bounded by the file's size, or by its line's."""
-ANY |= {"Member.given", "Member.measured"}
+ANY |= {"RunMember.given", "RunMember.measured"}
 """Bounded by the records of its room."""
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m rekindle.federation.kept start|run|stop|status FOLDER``: a federation that stays up.
+"""``python -m rekindle.federation.keeper start|run|stop|status FOLDER``: a federation that stays up.
 
 FOLDER has the host's kits, ``member.json``, what the host is in the federation, and the lock of what is up.
 Jobs and their results stay in FOLDER when it ends; the copy of the key does not.
@@ -22,7 +22,7 @@ from rekindle.host import background, folders, storage
 from rekindle.host.look import is_held
 from rekindle.host.variables import make_path, select_for_jobs
 
-from .member import flatten_member
+from .member import merge_member
 from .parent import Parent
 from .server import ask_connected
 
@@ -59,7 +59,7 @@ def start_parent(folder: Path) -> dict[str, Any]:
             _VARIABLE: str(folder),
         }
         background.start_module(
-            ["rekindle.federation.kept", "run", str(folder)], lock, folder / _LOG, environ
+            ["rekindle.federation.keeper", "run", str(folder)], lock, folder / _LOG, environ
         )
     return {"changed": True}
 
@@ -119,7 +119,7 @@ def report_parent(folder: Path) -> dict[str, Any]:
 
 def _member(folder: Path) -> dict[str, Any]:
     found = json.loads((folder / folders.MEMBER).read_text(encoding="utf-8"))
-    return flatten_member(found["member"])
+    return merge_member(found["member"])
 
 
 def _up(folder: Path) -> Iterator[int]:
