@@ -16,7 +16,7 @@ from rekindle.judge.sites import NEVER
 from rekindle.records import RunMember
 from rekindle.records.events import TaskEvent
 
-from .records import read_participant
+from .records import is_federation, read_participant
 
 _CONNECTED = re.compile(
     r"Connection \[CN\d{1,9} \S{1,100}:(?P<port>\d{1,5}) <= (?P<peer>\S{1,100}):\d{1,5}"
@@ -27,7 +27,7 @@ _MIB = 1 << 20
 
 
 def _on_one_host(run: Run) -> str | None:
-    return None if run.spec.member else "All sites are on one host."
+    return None if is_federation(run.spec) else "All sites are on one host."
 
 
 @register_check(

@@ -17,7 +17,7 @@ from rekindle.records import RunMember, RunSpec, dump_builtins
 from rekindle.trainer.variables import MEMBER
 
 from .assignment import Assignment, find_kit_flaw
-from .records import ROOM, Participant, read_participant, read_transfers
+from .records import Participant, is_federation, read_participant, read_transfers
 
 _PERIOD_S, _CONNECT_S = 1.0, 5
 
@@ -30,7 +30,7 @@ class FederationPlace(Place):
     @classmethod
     def is_for(cls, spec: RunSpec) -> bool:
         """Whether the run is of a federation."""
-        return spec.member is not None and spec.member.room == ROOM
+        return is_federation(spec)
 
     def __init__(self, run_dir: Path, spec: RunSpec) -> None:
         """Take the folder of a run, and what is to be run."""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from rekindle.host import folders
-from rekindle.records import RunMember, allow_decoding, convert_builtins, dump_builtins
+from rekindle.records import RecordError, RunMember, RunSpec, allow_decoding, convert_builtins, dump_builtins
 from rekindle.records.base import Few, Integer, Offset, Record, Seconds, Table, Text, Timestamp
 from rekindle.records.layout import make_reader
 
@@ -73,13 +73,22 @@ def make_member(
     )
 
 
+def is_federation(spec: RunSpec) -> bool:
+    """Whether a run is a federation's."""
+    return spec.member is not None and spec.member.room == ROOM
+
+
 def read_participant(member: RunMember) -> Participant:
     """Return what a federation knows of a member.
 
     Raises:
         RecordError: it is no federation's.
     """
-    return convert_builtins(member.given, Participant)
+    try:
+        return convert_builtins(member.given, Participant)
+    except RecordError as error:
+        message = f"What the run's spec says of its federation does not fit: {error.message}."
+        raise RecordError(message, "run the job again.") from None
 
 
 def read_transfers(member: RunMember) -> Transfers:
