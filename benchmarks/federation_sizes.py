@@ -8,8 +8,9 @@ clients in a hierarchy: each sends the server one aggregate of its branch.
 """
 
 from rekindle.federation.links import foretell_transfers
-from rekindle.records import LinkRecord, dump_builtins, format_time
-from rekindle.trainer.sizes import estimate_seconds
+from rekindle.federation.records import LinkRecord
+from rekindle.federation.sizes import estimate_seconds
+from rekindle.records import dump_builtins, format_time
 
 RELEASE = "2.7.3"
 SITES, GBIT_S, MEGABYTES = (4, 100, 1000), (1, 10, 100), (1, 100, 500)

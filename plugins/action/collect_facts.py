@@ -15,8 +15,6 @@ from rekindle.gpus.choice import choose_gpus
 from rekindle.host import folders
 from rekindle.hostfacts.frames import ask_frames
 from rekindle.records.layout import host_in, play_in
-from rekindle.slurm import cluster, inspection
-from rekindle.slurm.settings import read_setting
 
 
 @limit_action
@@ -41,8 +39,7 @@ class ActionModule(Action):
         for left in (dest / folders.LOGIN_RECORD, *dest.glob("node-*.json")):
             left.unlink(missing_ok=True)
         if args["slurm"]:
-            wanted = read_setting(args["slurm"])
-            host, warnings = self._nodes(host, wanted, frames["root"].text.strip(), args)
+            host, warnings = self._nodes(host, frames["root"].text.strip(), args)
         host = choose_gpus(hostfacts.add_brought(host, args["python_archive"]), args["gpus"])
         if notice := hostfacts.describe_brought(host):
             warnings.append(notice)
@@ -66,9 +63,12 @@ class ActionModule(Action):
         return "" if python.startswith("auto") else python
 
     def _nodes(
-        self, login: records.HostRecord, wanted: records.Allocation, place: str, args: dict[str, Any]
+        self, login: records.HostRecord, place: str, args: dict[str, Any]
     ) -> tuple[records.HostRecord, list[str]]:
         """Return an allocated node and warnings; write the records of the cluster and other nodes."""
+        from rekindle.slurm import cluster, inspection, settings  # noqa: PLC0415 - few have a cluster
+
+        wanted = settings.read_setting(args["slurm"])
         login = replace(login, cluster=inspection.ask_cluster(self._low_level_execute_command))
         records.write_record(Path(args["dest"], folders.LOGIN_RECORD), login)
         warnings: list[str] = []

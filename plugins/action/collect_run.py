@@ -20,7 +20,7 @@ from rekindle.host.archive import TOTAL_LIMIT, ArchiveError
 from rekindle.records import RecordError
 from rekindle.records.layout import left_in
 from rekindle.records.text import fold_line
-from rekindle.results import collection, parts
+from rekindle.results import collection
 from rekindle.results.contents import locate_placed
 
 _DIGEST = "import hashlib, sys; print(hashlib.sha256(open(sys.argv[1], 'rb').read()).hexdigest())"
@@ -36,6 +36,8 @@ class ActionModule(Action):
         home, job, part = Path(args["home"]), args["job"], args["federated"]
         path, dest = locate_placed(home, job), home / job
         if part:
+            from rekindle.federation import parts  # noqa: PLC0415 - few jobs are over several hosts
+
             path, dest = (
                 parts.locate_placed_part(home, job),
                 parts.locate_part(home.parent, job, home.name),

@@ -16,9 +16,10 @@ from rekindle.actions.answers import ask_host, make_command
 from rekindle.actions.base import Action, TaskFailure
 from rekindle.actions.limits import limit_action
 from rekindle.federation import placement, status
+from rekindle.federation.records import MemberRecord
+from rekindle.federation.view import format_federation
 from rekindle.host import folders
 from rekindle.records.text import format_json
-from rekindle.report.federation import format_federation
 from rekindle.report.table import measure_terminal
 
 
@@ -38,8 +39,8 @@ class ActionModule(Action):
             if args["do"] == "start":
                 raise TaskFailure(f"{host} has no kit of the federation {args['name']}.", "run federate.yml.")
             return {"changed": False, "member": None}
-        self._member = records.decode_json(str(found["stdout"]), records.MemberRecord)
-        self._folder = str(Path(self._member.participant.kit).parent)
+        self._member = records.decode_json(str(found["stdout"]), MemberRecord)
+        self._folder = str(placement.find_folder(self._member))
         if args["do"] == "start":
             return self._start(args, task_vars)
         answer = self._ask(host, "stop" if args["do"] == "stop" else "status")
@@ -58,16 +59,16 @@ class ActionModule(Action):
         server, sites = groups["flare_server"][0], groups["flare_sites"]
         members = placement.Members(Path(args["results"]), server, sites, present, args["min_sites"])
         host = task_vars["inventory_hostname"]
-        member = replace(self._member, participant=members.participant(host))
+        member = replace(self._member, member=members.member(host))
         left = self._low_level_execute_command(placement.leave_command(member))
         if left["rc"]:
             raise TaskFailure(f"{host} cannot write into {self._folder}.", "see its rights and room.")
         return {"changed": bool(self._ask(host, "start")["changed"])}
 
     def _ask(self, host: str, what: str) -> dict[str, Any]:
-        """Return what the host answers to a verb of `rekindle.trainer.parent`."""
+        """Return what the host answers to a verb of `rekindle.federation.keeper`."""
         there = self._member
-        command = make_command(there.python, there.payload, "rekindle.trainer.parent", what, self._folder)
+        command = make_command(there.python, there.payload, "rekindle.federation.keeper", what, self._folder)
         fix = "run federate.yml, which repairs it."
         return ask_host(self._low_level_execute_command, host, command, 100_000, fix)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from rekindle.actions.base import Action
-from rekindle.results import parts
+from rekindle.federation import parts
 
 
 class ActionModule(Action):

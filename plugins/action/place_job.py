@@ -4,7 +4,7 @@
 import json
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -12,15 +12,17 @@ from rekindle import acceptance, jobs, records
 from rekindle.actions import answers, clock
 from rekindle.actions.base import Action, TaskFailure
 from rekindle.actions.limits import limit_action
-from rekindle.federation import placement
 from rekindle.host import folders, payload
 from rekindle.host.paths import JOBS
 from rekindle.jobs import checkout, lease
 from rekindle.jobs.preparation import digest_code, read_code
 from rekindle.records.base import read_valid
 from rekindle.records.layout import acceptance_in, env_in, host_in, images_in, plan_in
-from rekindle.results import collection, parts, seal, state
+from rekindle.results import collection, seal, state
 from rekindle.results.contents import locate_placed
+
+if TYPE_CHECKING:
+    from rekindle.federation.placement import Members
 
 
 @limit_action
@@ -37,13 +39,13 @@ class ActionModule(Action):
         try:
             sent = read_code(folder.parent / "payload" / Path(args["payload"]).name, job)
             code = _code(job, plan, args["checkout"], sent)
-            members = _members(args, task_vars)
+            members = _find_members(args, task_vars) if args["server"] else None
             sites = members.sites(job) if members else ()
             spec = jobs.prepare_spec(job, host, plan, env, _tmpdir(args["tmpdir"], host), sites)
             if members:
                 spec = replace(
                     spec,
-                    participant=members.participant(host.host),
+                    member=members.member(host.host),
                     versions={**spec.versions, **members.hardware()},
                 )
             spec = replace(
@@ -62,6 +64,8 @@ class ActionModule(Action):
             return {}
         oldest = lease.find_oldest(args["max_age"], datetime.now(timezone.utc))
         if members:
+            from rekindle.federation import parts, placement  # noqa: PLC0415 - few jobs are over several hosts
+
             spec = replace(spec, clock=self._clock(args["python"]))
             name, shared = placement.take_common(spec, Path(args["payload"]).name)
             nonce = state.agree_nonce(name, shared, again=args["rerun"], oldest=oldest).nonce
@@ -91,11 +95,11 @@ class ActionModule(Action):
         return clock.take_last_line(self._low_level_execute_command(command)) == "finished"
 
 
-def _members(args: dict[str, Any], task_vars: dict[str, Any]) -> placement.Members | None:
-    if not args["server"]:
-        return None
+def _find_members(args: dict[str, Any], task_vars: dict[str, Any]) -> "Members":
+    from rekindle.federation.placement import Members  # noqa: PLC0415 - as above
+
     results, present = Path(args["folder"]).parent, task_vars["ansible_play_hosts"]
-    return placement.Members(results, args["server"], args["sites"], present, args["min_sites"])
+    return Members(results, args["server"], args["sites"], present, args["min_sites"])
 
 
 def _job(args: dict[str, Any], plan: records.PlanRecord) -> records.Job:

@@ -9,12 +9,13 @@ from rekindle import records
 from rekindle.actions.answers import ask_host, make_command
 from rekindle.actions.base import Action, TaskFailure
 from rekindle.actions.limits import limit_action
+from rekindle.federation.records import LinkRecord
 from rekindle.host import folders
+from rekindle.host.rooms import load_room
 from rekindle.records import Complaint, RecordError
 from rekindle.records.complaint import quote_host
 from rekindle.records.layout import host_in
 from rekindle.records.text import fold_line
-from rekindle.slurm.inspection import make_srun
 
 _PATIENCE_S = 120
 """For SLURM to give a node, whose way to the server may be another than the login node's."""
@@ -34,7 +35,10 @@ class ActionModule(Action):
         if args["do"] == "probe":
             (home / folders.LINK_RECORD).unlink(missing_ok=True)
         wanted = host_in(home).allocation if args["do"] == "probe" else None
-        through = make_srun(wanted, "reach", f"--immediate={_PATIENCE_S}") if wanted else []
+        through: list[str] = []
+        if wanted:
+            cluster = load_room(wanted.room, "inspection")
+            through = cluster.make_srun(wanted, "reach", f"--immediate={_PATIENCE_S}")
         module = ("rekindle.reach", args["do"], *words)
         command = make_command(args["python"], args["payload"], *module, through=through)
         fix = "see that its environment still runs."
@@ -52,7 +56,7 @@ class ActionModule(Action):
                 "at": records.format_time(),
             }
             try:
-                link = records.convert_builtins({**answer, **mine}, records.LinkRecord)
+                link = records.convert_builtins({**answer, **mine}, LinkRecord)
             except RecordError as error:
                 raise TaskFailure(f"{host} does not report its link: {error.message}.") from None
             records.write_record(home / folders.LINK_RECORD, link)

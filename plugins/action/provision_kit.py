@@ -16,10 +16,11 @@ from rekindle.federation import certificates
 from rekindle.federation.authority import ADMIN, Authority, identify_lease, read_certificate
 from rekindle.federation.certificates import Certificate
 from rekindle.federation.placement import leave_command
+from rekindle.federation.records import KitRecord, MemberRecord, Participant, make_member
 from rekindle.federation.request import LIMIT
 from rekindle.host import folders
 from rekindle.jobs import lease
-from rekindle.records import KitRecord, MemberRecord, Participant, format_time, write_record
+from rekindle.records import format_time, write_record
 from rekindle.records.layout import host_in, plan_in
 from rekindle.results import state
 
@@ -84,16 +85,11 @@ class ActionModule(Action):
     def _leave_member(self, kit: KitRecord) -> None:
         """Record on the host what it is in the federation, for `rekindle federate --status`."""
         of_kit = ("role", "admin", "user", "address", "port", "scheme")
-        participant = Participant(
-            name=kit.participant,
-            kit=kit.path,
-            sites=(),
-            min_sites=0,
-            **{name: getattr(kit, name) for name in of_kit},
-        )
+        given = {name: getattr(kit, name) for name in of_kit}
+        participant = Participant(kit=kit.path, sites=(), **given)
         args = self._args
-        member = MemberRecord(python=args["python"], payload=args["payload"], participant=participant)
-        self._run(leave_command(member))
+        member = make_member(kit.participant, 0, participant)
+        self._run(leave_command(MemberRecord(python=args["python"], payload=args["payload"], member=member)))
 
     def _provide(self, authority: Authority, name: str, until: datetime) -> bool:
         """Ensure that the host has a participant's kit; return whether anything was done."""

@@ -72,6 +72,7 @@ from rekindle.report.table import can_redraw
 from rekindle.results import journal, seal
 from rekindle.results.check import check_plan
 from rekindle.results.host_keys import describe_host_key
+from rekindle.results.joints import list_joints
 
 DOCUMENTATION = """
 name: rekindle
@@ -81,8 +82,8 @@ description: Works on the playbooks of this repository, and on any other from it
 """
 
 _ENTRIES = {_REPOSITORY / name for name in ("site.yml", "federate.yml", "retire.yml")}
-_REPORT, _FEDERATE = "report", "federate"
-_TAKEN = {".", "..", "payload", folders.PLAY_RECORD, folders.FEDERATIONS, folders.HOSTS}
+_REPORT = "report"
+_TAKEN = {".", "..", "payload", folders.PLAY_RECORD, folders.HOSTS, *(kind.folder for kind in list_joints())}
 _TAKEN |= {folders.SUMS, folders.SIGNATURE, *REPORTS}
 
 
@@ -179,15 +180,13 @@ class CallbackModule(CallbackBase):
             self._end()
         if stages := [name for name in roles if name != _REPORT]:
             names = [host.name for host in hosts]
-            if _FEDERATE in stages:
-                groups = variables._inventory.get_groups_dict()
-                self._refuse(list(settings.find_group_mistakes(groups)))
+            self._refuse(settings.find_group_mistakes(variables._inventory.get_groups_dict(), stages))
             if self._ours and not names:
                 self._refuse(["No host is left to do anything for. Fix: put one in the inventory."])
             self._refuse_names(names)
             self._refuse(settings.find_play_mistakes(self._play, self._folder, _REPOSITORY))
-            if _FEDERATE in stages and not self._checks:
-                names.append(folders.FEDERATIONS)
+            if not self._checks:
+                names += [kind.folder for kind in list_joints() if kind.stage in stages]
             now = records.format_time(self._began)
             journal.begin_play(
                 self._folder,

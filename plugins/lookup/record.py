@@ -8,6 +8,7 @@ from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
 from rekindle import records
+from rekindle.host.rooms import load_room
 
 DOCUMENTATION = """
 name: record
@@ -15,7 +16,7 @@ short_description: Content of a record in the results folder
 description: Content of a record in the results folder.
 options:
   _terms: {description: The path of the record., required: true}
-  kind: {description: Name of the record's class., type: str, required: true}
+  kind: {description: "Name of the record's class; of a room's, as C(room.Name).", type: str, required: true}
 """
 
 
@@ -24,7 +25,8 @@ class LookupModule(LookupBase):
 
     def run(self, terms: list[str], variables: Any = None, **kwargs: Any) -> list[dict[str, Any]]:
         """Return each record as a dictionary."""
-        kind = getattr(records, kwargs["kind"])
+        room, _, name = kwargs["kind"].rpartition(".")
+        kind = getattr(load_room(room, "records") if room else records, name)
         try:
             return [records.dump_builtins(records.read_record(Path(path), kind)) for path in terms]
         except records.RecordError as error:

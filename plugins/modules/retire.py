@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Module ``retire``: on the host, packs what is worth keeping of Rekindle, or removes all of it."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,9 @@ from ansible_collections.rekindle.flare.plugins.module_utils.rekindle.retire.rem
     pack_last_copy,
     remove_root,
 )
-from ansible_collections.rekindle.flare.plugins.module_utils.rekindle.slurm import (
-    queue,  # noqa: F401 - sent with this module, and loaded where a job of it is queued
-)
+
+with suppress(ImportError):  # a room may be left out; its queue is sent with this module, for jobs in it
+    from ansible_collections.rekindle.flare.plugins.module_utils.rekindle.slurm import queue  # noqa: F401
 
 DOCUMENTATION = """
 module: retire

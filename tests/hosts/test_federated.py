@@ -9,7 +9,8 @@ import time
 from federations import HOSTS, LISTENS, SERVER, SITES, root, verdict_in
 from plays import HANGS_S, play
 
-from rekindle.records import KitRecord, read_record
+from rekindle.federation.records import KitRecord
+from rekindle.records import read_record
 
 OWN_TRAINER = """import sys
 import nvflare.client as flare

@@ -9,7 +9,8 @@ from federations import AGAIN, MIN_SITES, Going, root
 from lab.clock import set_clock
 from plays import play
 
-from rekindle.records import KitRecord, read_record
+from rekindle.federation.records import KitRecord
+from rekindle.records import read_record
 
 
 def test_a_link_that_is_down_for_a_minute_is_named(going):

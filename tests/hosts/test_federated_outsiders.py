@@ -10,7 +10,8 @@ from lab.labs import WHEELHOUSE
 from plays import play
 
 from rekindle.federation.authority import ADMIN, Authority, identify_lease
-from rekindle.records import KitRecord, read_record
+from rekindle.federation.records import KitRecord
+from rekindle.records import read_record
 from rekindle.results import state
 
 FOLDER = "/home/lease/rekindle/federation/rekindle"

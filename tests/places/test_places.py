@@ -2,6 +2,11 @@
 """A scheduler that Rekindle does not know, added as a folder; and Rekindle without the two that it knows."""
 
 import io
+import os
+import re
+import shutil
+import subprocess
+import sys
 import time
 import zipfile
 from pathlib import Path
@@ -10,6 +15,7 @@ import nohup_place
 import pytest
 import run_here
 from own_jobs import JOBS, supervisor, wait_for_end
+from plays import checkout, play
 from waits import until
 
 from rekindle.host.payload import pack_payload
@@ -24,7 +30,7 @@ KNOWN = ("rekindle/slurm/", "rekindle/federation/")
 
 @pytest.fixture
 def altered(monkeypatch):
-    """Return what has hosts get a payload with other files in it, and without the two places."""
+    """Return what has hosts get a payload with other files in it, and without the two rooms."""
 
     def alter(added):
         def others(*arguments):
@@ -62,14 +68,23 @@ def test_a_scheduler_is_a_folder_with_its_place(altered, host_records, tmp_path)
     assert verdict.waited_s >= 1.0
 
 
-def test_a_run_needs_neither_slurm_nor_federation(altered, host_records, tmp_path):
-    altered({})
-    run = start(host_records, tmp_path)
-    wait_for_end(run, supervisor(run), 600)
-    verdict = judge_run(run)
-    assert (verdict.verdict, verdict.cause) == ("PASS", None)
-    (payload,) = (tmp_path / "payload").iterdir()
+def test_site_yml_proves_its_job_without_slurm_and_federation(local, host_records, tmp_path):
+    """Neither the controller's package nor the payload has them."""
+    (tmp_path / "copy").mkdir()
+    copy = checkout(tmp_path / "copy", pt_ddp={"ranks_per_site": 1})
+    for room in KNOWN:
+        shutil.rmtree(copy / "src" / room)
+    done = play("site.yml", local, tmp_path / "results", cwd=copy, PYTHONPATH=f"{copy}/src")
+    assert done.status == 0, done.output
+    assert re.search(r"local\s.*pt_ddp\s.*PASS", done.output), done.output
+    (payload,) = (tmp_path / "results" / "payload").glob("*.zip")
     assert not any(name.startswith(KNOWN) for name in zipfile.ZipFile(payload).namelist())
+    command = [sys.executable, "-c", "from rekindle import cli; cli.main()", "--help"]
+    environ = {**os.environ, "PYTHONPATH": f"{copy}/src"}
+    shown = subprocess.run(
+        command, env=environ, capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+    assert ("\n  site " in shown, "federate" in shown) == (True, False)
 
 
 def test_the_toy_is_small():

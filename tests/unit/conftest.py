@@ -2,11 +2,13 @@
 """Recorded runs, and copies of them to break; and the golden files of sentences."""
 
 import hashlib
+import importlib
 import json
 import os
 import shutil
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from plays import REPOSITORY
@@ -94,3 +96,22 @@ def queue(tmp_path, monkeypatch):
     stand_ins = Queue(tmp_path / "slurm-bin")
     monkeypatch.setenv("PATH", str(stand_ins.folder), prepend=":")
     return stand_ins
+
+
+@pytest.fixture
+def component(monkeypatch):
+    """Return what imports a module of ours again beside stand-ins of NVFlare's, each with what it ``has``."""
+    imported = []
+
+    def load(name, nvflare):
+        for path, has in nvflare.items():
+            module = ModuleType(f"nvflare.{path}")
+            vars(module).update(has)
+            monkeypatch.setitem(sys.modules, module.__name__, module)
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        imported.append(name)
+        return importlib.import_module(name)
+
+    yield load
+    for name in imported:
+        sys.modules.pop(name, None)

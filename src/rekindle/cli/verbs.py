@@ -3,17 +3,22 @@
 
 from importlib import import_module
 
+from rekindle.host.rooms import load_room, load_rooms
+
 from .verb import Verb
 
 _PLAYS = {"site": "SITE", "retire": "RETIRE"}
-"""Verbs of the module plays; any other has a module of its own."""
+"""Verbs of the module plays; any other has a module of its own, here or in the room that brings it."""
 _PASSES_ON = "All other options go to ansible-playbook: -i, --limit, -e, --ask-vault-pass, -v ..."
+_BROUGHT = {
+    name: (room.__name__.split(".")[1], text)
+    for room in load_rooms("help")
+    for name, text in room.HELP.items()
+}
+"""Verbs of rooms, each with its room and what it does."""
 HELP = {
     "site": f"Bring hosts back and prove their jobs. Results go to results/ here. {_PASSES_ON}",
-    "federate": (
-        "Bring hosts back and prove jobs over all of them, with TLS. It also shows certificates, releases, "
-        f"clocks and whether the federation runs, and ends a running federation. {_PASSES_ON}"
-    ),
+    **{name: text.format(passes_on=_PASSES_ON) for name, (_, text) in _BROUGHT.items()},
     "retire": f"Take a last copy of what hosts have, and remove Rekindle. {_PASSES_ON}",
     "upgrade": (
         "Run the same jobs with another release of NVFlare. Then show what would break, and what differs. "
@@ -37,6 +42,9 @@ HELP = {
 
 def load_verb(name: str) -> Verb:
     """Return the verb of that name, with all that it imports."""
-    module = import_module(f".{'plays' if name in _PLAYS else name}", __package__)
+    if name in _BROUGHT:
+        module = load_room(_BROUGHT[name][0], name)
+    else:
+        module = import_module(f".{'plays' if name in _PLAYS else name}", __package__)
     verb: Verb = getattr(module, _PLAYS.get(name, "VERB"))
     return verb

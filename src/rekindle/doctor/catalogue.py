@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The catalogue of known failures: data, in ``catalogue/``, one file a layer."""
+"""The catalogue of known failures: ``catalogue/``, one file a layer, and rooms' own ``catalogue.json``."""
 
 import re
 import shlex
@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from rekindle.host.rooms import read_rooms
 from rekindle.records import Confidence, Layer, allow_decoding, decode_json
 
 Rank = Literal["cause", "symptom", "guess", "echo"]
@@ -92,4 +93,5 @@ def load_catalogue() -> tuple[Entry, ...]:
     """Return all entries; of two that match in one place the first counts."""
     folder = files(__package__).joinpath("catalogue")
     layers = sorted(folder.iterdir(), key=lambda file: file.name)
-    return tuple(entry for layer in layers for entry in decode_json(layer.read_bytes(), _ALL))
+    texts = [*(layer.read_bytes() for layer in layers), *read_rooms("catalogue.json")]
+    return tuple(entry for text in texts for entry in decode_json(text, _ALL))

@@ -4,12 +4,12 @@
 import re
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
+from rekindle.host.rooms import read_rooms
 from rekindle.records import Layer, allow_decoding, decode_json
 
 from .catalogue import Rank
@@ -72,18 +72,18 @@ _ROWS = allow_decoding(tuple[Meaning, ...])
 
 @cache
 def load_tables() -> tuple[Table, ...]:
-    """Return all tables, with a row for each code."""
-    found = decode_json(files(__package__).joinpath("codes.json").read_bytes(), _TABLES)
+    """Return all tables, those of other rooms too, with a row for each code."""
     return tuple(
         replace(table, rows={code: row for codes, row in table.rows.items() for code in codes.split()})
-        for table in found
+        for text in read_rooms("codes.json")
+        for table in decode_json(text, _TABLES)
     )
 
 
 @cache
 def _words() -> list[tuple[str, str, Meaning]]:
     """Return all words, the longest first: the specific before the generic; each after its beginning."""
-    rows = decode_json(files(__package__).joinpath("subjects.json").read_bytes(), _ROWS)
+    rows = (row for text in read_rooms("subjects.json") for row in decode_json(text, _ROWS))
     pairs = [(words, row) for row in rows for words in row.words]
     return [
         (words.partition("*")[0], words, row) for words, row in sorted(pairs, key=lambda one: -len(one[0]))

@@ -9,20 +9,21 @@ from rekindle.flare.tasks import CAME, GIVEN
 from rekindle.host import files
 from rekindle.reach import Trouble
 from rekindle.reach.kit import Kit
-from rekindle.records import Participant
+
+from .records import Participant
 
 _GOT = re.compile(r"got task assignment: name=\S{1,200}, id=(\S{1,200})")
 _SENT = "task result sent to server"
 
 
-def find_kit_flaw(participant: Participant) -> str | None:
+def find_kit_flaw(name: str, participant: Participant) -> str | None:
     """Return why its kit is not valid by this host's clock; NVFlare 2.9 would wait forever in silence."""
     try:
         Kit(Path(participant.kit), "server" if participant.role == "server" else "client").require(
             f"{participant.role}'s", time.time()
         )
     except Trouble as trouble:
-        return f"{participant.name}: {trouble.message} Fix: {trouble.fix}"
+        return f"{name}: {trouble.message} Fix: {trouble.fix}"
     return None
 
 

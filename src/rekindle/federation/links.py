@@ -7,11 +7,12 @@ many times, and little arrives (measured: a round with one tensor of 50 MB over 
 after 400 s and was not over).
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from rekindle.gpus.models import parse_version
-from rekindle.records import Bound, Complaint, LinkRecord, Way
+from rekindle.records import Complaint
+
+from .records import Bound, LinkRecord, Transfers, Way
 
 _MIB = 1 << 20
 _OWN_WINDOW, _OWN_CHUNK = 64 * _MIB, _MIB
@@ -22,8 +23,6 @@ Measured with 2.9.0: clean at 2 to 4 s, duplicates at 5.4 s, no end at 10 s."""
 _SMALLEST = 16 << 10
 _OVERHEAD = 1.02
 """Bytes sent for a byte of the model, where nothing is sent twice; measured with 2.9.0: 1.003 to 1.01."""
-_SETTLE_S = 1.5
-"""Of each direction: the task is fetched, the answer is packed. Measured with 2.9.0: 0.4 to 2.8 s."""
 _REQUEST_TRIPS = 1.5
 """Of each request for tensors (measured with 2.9.0: 25 of 50 ms made 20 s 22, 48 of 100 ms made 8 s 15)."""
 _REQUEST_S = 600
@@ -32,20 +31,6 @@ _ACK_S = 60
 """Without any acknowledgement (source: streaming_ack_progress_timeout)."""
 _BLOB = 4 << 30
 """Of one tensor (source: streaming_max_blob_size)."""
-_SERVER_BYTES, _SERVER_SHARE = 450_000_000, 5.8
-"""Memory of the server's job process, without a model and for a byte of it. Measured with torch and 2.9.0:
-50, 100 and 250 MB took 0.78, 1.07 and 1.84 GB with one site, and 0.75 and 1.8 to 2.0 GB with several."""
-
-
-@dataclass(frozen=True)
-class Transfers:
-    """What a job's transfers may be, and take."""
-
-    environ: dict[str, str]
-    """Variables of every NVFlare process and trainer of the federation."""
-    ways: tuple[Way, ...]
-    """Of each site, and of all together where the fastest link is what the server has for them."""
-    bounds: tuple[Bound, ...]
 
 
 def tune_streaming(links: Mapping[str, LinkRecord], release: str) -> dict[str, str]:
@@ -64,15 +49,12 @@ def tune_streaming(links: Mapping[str, LinkRecord], release: str) -> dict[str, s
     return {f"NVFLARE_STREAMING_{name}": str(value) for name, value in set_to.items()}
 
 
-def foretell_transfers(
-    links: Mapping[str, LinkRecord], release: str, server_memory: int | None = None
-) -> Transfers:
+def foretell_transfers(links: Mapping[str, LinkRecord], release: str) -> Transfers:
     """Return what a job's transfers may be, and take; bytes, bit/s and seconds.
 
     Args:
         links: of each site that takes part, by host.
         release: NVFlare's, of all hosts.
-        server_memory: bytes that the server's host has for the job's process; None: not known.
 
     Raises:
         Complaint: a link is too slow for any model.
@@ -84,17 +66,16 @@ def foretell_transfers(
         rates = [min(rate, 8 * window / link.rtt_s) for rate in (link.down_bit_s, link.up_bit_s)]
         slowest = min(slowest, (min(rates), host))
         byte_s = sum(8 * _OVERHEAD / rate for rate in rates)
-        wait_s, request_s = len(rates) * _SETTLE_S, len(rates) * _REQUEST_TRIPS * link.rtt_s
-        ways.append(Way(site=host, byte_s=byte_s, request_s=request_s, wait_s=wait_s))
+        ways.append(Way(site=host, byte_s=byte_s, request_s=len(rates) * _REQUEST_TRIPS * link.rtt_s))
     if len(links) > 1:
         each_way = [link.down_bit_s for link in links.values()], [link.up_bit_s for link in links.values()]
         together = sum(8 * _OVERHEAD * len(links) / max(rates) for rates in each_way)
-        ways.append(Way(site="the server", byte_s=together, request_s=0, wait_s=2 * _SETTLE_S))
-    return Transfers(environ, tuple(ways), tuple(_bounds(*slowest, window, release, server_memory)))
+        ways.append(Way(site="the server", byte_s=together, request_s=0))
+    return Transfers(environ=environ, ways=tuple(ways), bound=_find_bound(*slowest, window, release))
 
 
-def _bounds(rate: float, host: str, window: int, release: str, server_memory: int | None) -> Iterator[Bound]:
-    """Yield what a link of ``rate`` bit/s, NVFlare and the server's memory allow.
+def _find_bound(rate: float, host: str, window: int, release: str) -> Bound:
+    """Return what a link of ``rate`` bit/s carries, and NVFlare takes.
 
     Raises:
         Complaint: the link is too slow for any model.
@@ -105,27 +86,18 @@ def _bounds(rate: float, host: str, window: int, release: str, server_memory: in
             f"{speed} is too slow: NVFlare {release} needs {window / 4e6:.1f} MB to pass in {_ACK_S} s.",
             "leave the site out, or give it a faster link.",
         )
-    yield Bound(
-        of="tensor",
-        bytes=int(rate * _REQUEST_S / 8),
-        why=f"{rate * _REQUEST_S / 8e6:.0f} MB pass {speed} within the {_REQUEST_S} s that NVFlare allows.",
-        fix="split it, raise np_ and tensor_streaming_per_request_timeout in the job, or leave the site out.",
-    )
-    if parse_version(release) >= (2, 9):
-        yield Bound(
-            of="tensor",
+    passes = int(rate * _REQUEST_S / 8)
+    if parse_version(release) >= (2, 9) and passes > _BLOB:
+        return Bound(
             bytes=_BLOB,
             why=f"NVFlare {release} takes {_BLOB / 1e6:.0f} MB at most.",
             fix="split it, or raise NVFLARE_STREAMING_MAX_BLOB_SIZE on all hosts.",
         )
-    if server_memory is not None:
-        most = max(0, int((server_memory - _SERVER_BYTES) / _SERVER_SHARE))
-        yield Bound(
-            of="model",
-            bytes=most,
-            why=f"the server's {server_memory / 1e9:.1f} GB of memory are enough for {most / 1e6:.0f} MB.",
-            fix="give the federation a server with more memory, or exchange less of the model.",
-        )
+    return Bound(
+        bytes=passes,
+        why=f"{passes / 1e6:.0f} MB pass {speed} within the {_REQUEST_S} s that NVFlare allows.",
+        fix="split it, raise np_ and tensor_streaming_per_request_timeout in the job, or leave the site out.",
+    )
 
 
 def _own_window(release: str) -> int:

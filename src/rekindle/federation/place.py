@@ -5,6 +5,7 @@ import json
 import socket
 import time
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import cast
 
@@ -12,10 +13,11 @@ from rekindle.driver.places import Place, PlaceError
 from rekindle.driver.progress import Reporter
 from rekindle.host import folders
 from rekindle.host.variables import NODE
-from rekindle.records import Participant, RunSpec, dump_builtins
+from rekindle.records import RunMember, RunSpec, dump_builtins
 from rekindle.trainer.variables import MEMBER
 
 from .assignment import Assignment, find_kit_flaw
+from .records import Participant, is_federation, read_participant, read_transfers
 
 _PERIOD_S, _CONNECT_S = 1.0, 5
 
@@ -27,8 +29,8 @@ class FederationPlace(Place):
 
     @classmethod
     def is_for(cls, spec: RunSpec) -> bool:
-        """Whether the run is a participant's."""
-        return spec.participant is not None
+        """Whether the run is of a federation."""
+        return is_federation(spec)
 
     def __init__(self, run_dir: Path, spec: RunSpec) -> None:
         """Take the folder of a run, and what is to be run."""
@@ -36,9 +38,14 @@ class FederationPlace(Place):
         self._tasks = Assignment(run_dir / folders.JOB_LOG, self.participant.role)
 
     @property
-    def participant(self) -> Participant:
+    def member(self) -> RunMember:
         """What the host is in the federation."""
-        return cast("Participant", self.spec.participant)  # else it is no member
+        return cast("RunMember", self.spec.member)  # else it is none
+
+    @cached_property
+    def participant(self) -> Participant:
+        """What the federation knows of it."""
+        return read_participant(self.member)
 
     def prepare(self, reporter: Reporter) -> None:
         """Wait until the server listens, where time is limited: other hosts may have no node yet."""
@@ -60,14 +67,14 @@ class FederationPlace(Place):
         """Return what NVFlare's processes are told of the federation."""
         return {
             **super().variables(),
-            MEMBER: json.dumps(dump_builtins(self.participant)),
+            MEMBER: json.dumps(dump_builtins(self.member)),
             NODE: self.spec.host,
-            **self.participant.environ,
+            **read_transfers(self.member).environ,
         }
 
     def refusal(self) -> str | None:
         """Return why its kit is not valid by this host's clock."""
-        return find_kit_flaw(self.participant) or super().refusal()
+        return find_kit_flaw(self.member.name, self.participant) or super().refusal()
 
     def rests(self) -> bool:
         """Whether the server waits for its sites, or a site for its task."""

@@ -20,16 +20,24 @@ from rekindle.records import (
     Complaint,
     HostRecord,
     Job,
-    KitRecord,
-    MemberRecord,
-    Participant,
+    RunMember,
     RunSpec,
     Site,
     dump_builtins,
 )
-from rekindle.records.layout import host_in, kit_in, link_in, plan_in
+from rekindle.records.layout import host_in, plan_in
 
-from .links import Transfers, foretell_transfers
+from .links import foretell_transfers
+from .records import (
+    KitRecord,
+    MemberRecord,
+    Participant,
+    Transfers,
+    kit_in,
+    link_in,
+    make_member,
+    read_participant,
+)
 
 
 class UnreadyHosts(NoRunError):
@@ -121,14 +129,12 @@ class Members:
                 of_hosts[host.host][room] = " ".join(f"{name}={of}" for name, of in asked.items() if of)
         return {f"{host} {what}": text for host, of in of_hosts.items() for what, text in of.items()}
 
-    def participant(self, host: str) -> Participant:
+    def member(self, host: str) -> RunMember:
         """Return what ``host`` is in the federation."""
         kit, served = self.kits[host], self.kits[self.server]
-        carried = self._carried()
         names = tuple(self.kits[name].participant for name in self.hosts)
-        return Participant(
+        participant = Participant(
             role=kit.role,
-            name=kit.participant,
             kit=kit.path,
             admin=kit.admin if kit.role == "server" else None,
             user=kit.user if kit.role == "server" else None,
@@ -136,11 +142,8 @@ class Members:
             port=served.port,
             scheme=served.scheme,
             sites=names,
-            min_sites=self.least,
-            environ=carried.environ,
-            bounds=carried.bounds,
-            ways=carried.ways,
         )
+        return make_member(kit.participant, self.least, participant, self._carried())
 
     def _carried(self) -> Transfers:
         """Return what the links bear, if all were measured.
@@ -151,10 +154,9 @@ class Members:
         homes = [self.results / host for host in self.hosts]
         links = {home.name: link_in(home) for home in homes if (home / folders.LINK_RECORD).is_file()}
         if len(links) < len(homes):
-            return Transfers({}, (), ())
-        memory = host_in(self.results / self.server).memory.available_mib << 20
+            return Transfers()
         try:
-            return foretell_transfers(links, self.kits[self.server].release, memory)
+            return foretell_transfers(links, self.kits[self.server].release)
         except Complaint as complaint:
             raise PlacementError(complaint.message, complaint.fix) from None
 
@@ -180,17 +182,22 @@ def take_common(spec: RunSpec, payload: str) -> tuple[str, RunSpec]:
         tmpdir="",
         cache=None,
         cross_device_ops=None,
-        participant=None,
+        member=None,
         allocation=None,
         job=replace(spec.job, limit_s=spec.job.expected_s),  # what a host's lease or allocation leaves of it
     )
     text = msgspec.json.encode(dump_builtins(shared)) + payload.encode()
-    if spec.participant:
-        text += f" {spec.participant.min_sites} {spec.participant.scheme}".encode()
+    if spec.member:
+        text += f" {spec.member.min_sites} {read_participant(spec.member).scheme}".encode()
     return f"{spec.job.name}-{hashlib.sha256(text).hexdigest()[:12]}", shared
 
 
-def leave_command(member: MemberRecord) -> str:
+def find_folder(record: MemberRecord) -> Path:
+    """Return the folder of a host's kits, there."""
+    return Path(read_participant(record.member).kit).parent
+
+
+def leave_command(record: MemberRecord) -> str:
     """Return the command of a host's shell that leaves the record beside the host's kits."""
-    content, folder = json.dumps(dump_builtins(member)), Path(member.participant.kit).parent
-    return f"umask 077; echo {shlex.quote(content)} >{shlex.quote(str(folder / folders.MEMBER))}"
+    content, file = json.dumps(dump_builtins(record)), str(find_folder(record) / folders.MEMBER)
+    return f"umask 077; echo {shlex.quote(content)} >{shlex.quote(file)}"

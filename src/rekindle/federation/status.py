@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from rekindle.records import (
     Clock,
-    MemberRecord,
     Record,
     Timestamp,
     allow_decoding,
@@ -21,6 +20,7 @@ from rekindle.records.base import Few, Offset, Table, Text, Time
 from rekindle.records.text import fold_line
 
 from . import certificates
+from .records import MemberRecord, read_participant
 
 _OFF_S = 60.0
 """NVFlare's certificates are valid from the minute on in which they were made."""
@@ -53,7 +53,7 @@ class MemberState(Record, kw_only=True, frozen=True):
 
 @allow_decoding
 class _Found(Record, kw_only=True, frozen=True):
-    """What `trainer.parent.report_parent` answers on a host."""
+    """What `federation.keeper.report_parent` answers on a host."""
 
     certificate: Text
     authority: Text
@@ -82,7 +82,7 @@ class Federation(Record, kw_only=True, frozen=True):
 def describe_member(
     host: str, record: MemberRecord, found: Mapping[str, Any], clock: Clock | None
 ) -> MemberState:
-    """Return what a host is, from what it ``found`` (`trainer.parent.report_parent`).
+    """Return what a host is, from what it ``found`` (`federation.keeper.report_parent`).
 
     Raises:
         RecordError: that is no such answer, or has no certificate.
@@ -92,13 +92,9 @@ def describe_member(
     own, root = certificates.parse_certificate(shown), certificates.parse_certificate(authority)
     heard = {site: format_time(convert_epoch(at)) for site, at in (seen.clients or {}).items()}
     since = format_time(convert_epoch(seen.since)) if seen.since else None
-    now = datetime.now(timezone.utc)
+    mine, now = read_participant(record.member), datetime.now(timezone.utc)
     flaws = [
-        *(
-            [f"its certificate is that of {fold_line(own.name)}"]
-            if own.name != record.participant.name
-            else ()
-        ),
+        *([f"its certificate is that of {fold_line(own.name)}"] if own.name != record.member.name else ()),
         *(
             ["its certificate is not of its authority"]
             if not certificates.is_signed_by(shown, authority)
@@ -111,14 +107,14 @@ def describe_member(
     ]
     return MemberState(
         host=host,
-        role=record.participant.role,
-        participant=record.participant.name,
+        role=mine.role,
+        participant=record.member.name,
         release=seen.release,
         not_after=format_time(own.not_after),
         authority=root.fingerprint,
         modes=seen.modes,
         clock_s=round(clock.offset_s, 3) if clock else None,
-        admin=record.participant.admin,
+        admin=mine.admin,
         since=since,
         heard=heard,
         flaws=tuple(flaws),

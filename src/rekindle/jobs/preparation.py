@@ -136,8 +136,8 @@ def digest_inputs(spec: RunSpec, payload: str) -> str:
 
     The nonce and figures of GPUs and links are not inputs; ``sites`` names the GPUs.
     """
-    part = spec.participant and replace(spec.participant, environ={}, bounds=(), ways=())
-    what = records.dump_builtins(replace(spec, nonce="", clock=None, files={}, gpus=(), participant=part))
+    member = spec.member and replace(spec.member, measured={})
+    what = records.dump_builtins(replace(spec, nonce="", clock=None, files={}, gpus=(), member=member))
     return hashlib.sha256(msgspec.json.encode(what) + payload.encode()).hexdigest()[:12]
 
 

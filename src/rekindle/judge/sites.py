@@ -54,7 +54,7 @@ def find_gone_sites(spec: RunSpec, workspace: Workspace, printed: Iterable[str])
 
 def drop_sites(spec: RunSpec, gone: Collection[str]) -> RunSpec:
     """Return ``spec`` without the sites that are gone, if its inventory lets the job go on without them."""
-    least = spec.participant.min_sites if spec.participant else len(spec.sites)
+    least = spec.member.min_sites if spec.member else len(spec.sites)
     if not gone or len(spec.sites) - len(gone) < least:
         return spec
     hosts = {site.node for site in spec.sites if site.name in gone}

@@ -42,17 +42,15 @@ from .host import (
 from .job import Claim, Container, Example, Job
 from .plan import Build, PlannedEnvironment, PlanRecord, Reason
 from .run import (
-    Bound,
     Clock,
     GivenGpu,
     LeftBehind,
-    Participant,
     Progress,
     RunEnd,
+    RunMember,
     RunSpec,
     Site,
     Suspension,
-    Way,
 )
 from .stages import (
     Command,
@@ -60,11 +58,8 @@ from .stages import (
     EnvRecord,
     Image,
     ImagesRecord,
-    KitRecord,
     LastProgress,
     LeaseRecord,
-    LinkRecord,
-    MemberRecord,
     Outcome,
     PayloadRecord,
     PlacedRecord,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from .base import Few, Integer, Record, Text
+from .base import Few, Integer, Record, Room, Text
 
 _Word = Annotated[str, Meta(pattern=r"^[^\s,]+\Z", max_length=255)]
 _Time = Annotated[str, Meta(pattern=r"^(?:\d{1,3}-)?\d{1,3}:[0-5]\d:[0-5]\d\Z", max_length=16)]
@@ -15,7 +15,7 @@ _Time = Annotated[str, Meta(pattern=r"^(?:\d{1,3}-)?\d{1,3}:[0-5]\d:[0-5]\d\Z", 
 class Allocation(Record, kw_only=True, frozen=True):
     """Nodes for some time."""
 
-    room: Annotated[str, Meta(pattern=r"^[a-z]+\Z", max_length=20)]
+    room: Room
     """The room of this package that knows the batch system."""
     partition: _Word
     nodes: Annotated[int, Meta(ge=1, le=1_000)] = 1

@@ -55,6 +55,10 @@ FileName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*\Z", max_le
 """A plain file name, also where it came from a host."""
 
 
+Room = Annotated[str, Meta(pattern=r"^[a-z]+\Z", max_length=20)]
+"""A room of this package, which registers what it is for."""
+
+
 class Record(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """A typed value that refuses unknown fields."""
 

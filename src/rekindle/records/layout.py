@@ -19,33 +19,32 @@ from .run import Clock, LeftBehind, Progress, RunEnd, RunSpec
 from .verdict import VerdictRecord
 
 
-def _reader(name: str, kind: type[RecordT]) -> Callable[[Path], RecordT]:
+def make_reader(name: str, kind: type[RecordT]) -> Callable[[Path], RecordT]:
+    """Return what reads the record of that ``name`` in a folder."""
     return lambda folder: read_record(folder / name, kind)
 
 
-spec_in = _reader(folders.SPEC, RunSpec)
-progress_in = _reader(folders.PROGRESS, Progress)
-ended_in = _reader(folders.ENDED, RunEnd)
-verdict_in = _reader(folders.VERDICT, VerdictRecord)
+spec_in = make_reader(folders.SPEC, RunSpec)
+progress_in = make_reader(folders.PROGRESS, Progress)
+ended_in = make_reader(folders.ENDED, RunEnd)
+verdict_in = make_reader(folders.VERDICT, VerdictRecord)
 """The folder's verdict: the host's on the host, ours on the controller."""
-ladder_in = _reader(folders.LADDER_RECORD, Ladder)
-left_in = _reader(folders.LEFT, LeftBehind)
-clock_in = _reader(folders.CLOCK, Clock)
+ladder_in = make_reader(folders.LADDER_RECORD, Ladder)
+left_in = make_reader(folders.LEFT, LeftBehind)
+clock_in = make_reader(folders.CLOCK, Clock)
 
-play_in = _reader(folders.PLAY_RECORD, stages.PlaybookRecord)
-lease_in = _reader(folders.LEASE_RECORD, stages.LeaseRecord)
-host_in = _reader(folders.HOST_RECORD, HostRecord)
+play_in = make_reader(folders.PLAY_RECORD, stages.PlaybookRecord)
+lease_in = make_reader(folders.LEASE_RECORD, stages.LeaseRecord)
+host_in = make_reader(folders.HOST_RECORD, HostRecord)
 """What the host is; of a cluster, the node that its batch system gave."""
-login_in = _reader(folders.LOGIN_RECORD, HostRecord)
+login_in = make_reader(folders.LOGIN_RECORD, HostRecord)
 """What the login node of a cluster is."""
-plan_in = _reader(folders.PLAN_RECORD, PlanRecord)
-link_in = _reader(folders.LINK_RECORD, stages.LinkRecord)
-env_in = _reader(folders.ENV_RECORD, stages.EnvRecord)
-standing_in = _reader(folders.STANDING_RECORD, stages.StandingRecord)
-images_in = _reader(folders.IMAGES_RECORD, stages.ImagesRecord)
-kit_in = _reader(folders.KIT_RECORD, stages.KitRecord)
-acceptance_in = _reader(folders.ACCEPTANCE_RECORD, AcceptanceRecord)
-outcome_in = _reader(folders.OUTCOME_RECORD, stages.Outcome)
-refusal_in = _reader(folders.REFUSAL_RECORD, stages.Outcome)
+plan_in = make_reader(folders.PLAN_RECORD, PlanRecord)
+env_in = make_reader(folders.ENV_RECORD, stages.EnvRecord)
+standing_in = make_reader(folders.STANDING_RECORD, stages.StandingRecord)
+images_in = make_reader(folders.IMAGES_RECORD, stages.ImagesRecord)
+acceptance_in = make_reader(folders.ACCEPTANCE_RECORD, AcceptanceRecord)
+outcome_in = make_reader(folders.OUTCOME_RECORD, stages.Outcome)
+refusal_in = make_reader(folders.REFUSAL_RECORD, stages.Outcome)
 """Why the host would leave a play, as a check found."""
-retired_in = _reader(folders.RETIRED_RECORD, stages.RetiredRecord)
+retired_in = make_reader(folders.RETIRED_RECORD, stages.RetiredRecord)

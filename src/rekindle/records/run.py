@@ -12,6 +12,7 @@ from .base import (
     Integer,
     Offset,
     Record,
+    Room,
     Seconds,
     Table,
     Text,
@@ -59,49 +60,19 @@ class Clock(Record, kw_only=True, frozen=True):
     """When, by the controller's clock."""
 
 
-class Bound(Record, kw_only=True, frozen=True):
-    """How large a model a federation can carry."""
+class RunMember(Record, kw_only=True, frozen=True):
+    """What a host is in a run of several hosts, each with a driver, a clock and logs of its own."""
 
-    of: Literal["model", "tensor"]
-    """All of it, or its largest tensor."""
-    bytes: Integer
-    why: Text
-    fix: Text
-
-
-class Way(Record, kw_only=True, frozen=True):
-    """What a round's transfers take over a site's link, down and up."""
-
-    site: Text
-    byte_s: Seconds
-    """Seconds for a byte of the model."""
-    request_s: Seconds
-    wait_s: Seconds
-
-
-class Participant(Record, kw_only=True, frozen=True):
-    """What a host is in a federation over hosts."""
-
-    role: Literal["server", "site"]
+    room: Room
+    """The room of this package that joins them."""
     name: Text
-    """NVFlare's name of it."""
-    kit: Text
-    """Folder of its certificate and settings, on the host."""
-    admin: Text | None = None
-    """Kit of the user who submits jobs; on the server's host alone."""
-    user: Text | None = None
-    address: Text
-    """Of the server, as sites reach it."""
-    port: Integer
-    scheme: Text = "tcp"
-    """What NVFlare talks over."""
-    sites: Few[Text]
+    """The server's or a site's, as NVFlare knows it."""
     min_sites: Integer
     """As many have to take part in every round."""
-    environ: Table[Text] = {}
-    """Variables of NVFlare's processes there."""
-    bounds: Few[Bound] = ()
-    ways: Few[Way] = ()
+    given: Table[Any] = {}
+    """What else the room knows of it; an input of the run."""
+    measured: Table[Any] = {}
+    """What the room measured, which is none."""
 
 
 class RunSpec(Record, kw_only=True, frozen=True):
@@ -137,23 +108,13 @@ class RunSpec(Record, kw_only=True, frozen=True):
     """Without any progress for so long, the run is dead."""
     cross_device_ops: Text | None = None
     """TensorFlow's, as the environment's probe chose them."""
-    participant: Participant | None = None
-    """What the host is in a federation over hosts, of all of them the server; None in a run on one host."""
+    member: RunMember | None = None
+    """What the host is in a run of several hosts, of all of them the server; None in a run on one host."""
 
     @property
     def here(self) -> str | None:
         """The node on which the driver runs; None on one machine."""
-        return self.host if self.participant else next(iter(self.nodes), None)
-
-    @property
-    def port(self) -> int | None:
-        """Of a federation's server."""
-        return self.participant.port if self.participant else None
-
-    @property
-    def user(self) -> str | None:
-        """Who submits a federation's jobs."""
-        return self.participant.user if self.participant else None
+        return self.host if self.member else next(iter(self.nodes), None)
 
     @property
     def own_sites(self) -> tuple[Site, ...]:

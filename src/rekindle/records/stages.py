@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The small records that stages leave in a host's folder of results; ``host.folders`` names them."""
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from msgspec import Meta
-
-from .base import Few, FileName, Integer, Many, Offset, Record, Seconds, Table, Text, Timestamp
+from .base import Few, FileName, Integer, Many, Record, Seconds, Table, Text, Timestamp
 from .complaint import Complaint
-from .run import Participant, RunSpec
-
-Rate = Annotated[float, Meta(ge=1e-6, le=1e15)]
+from .run import RunSpec
 
 
 class LeaseRecord(Record, kw_only=True, frozen=True):
@@ -80,66 +76,12 @@ class ImagesRecord(Record, kw_only=True, frozen=True):
     images: Few[Image]
 
 
-class LinkRecord(Record, kw_only=True, frozen=True):
-    """The way from a site to its federation's server, as it was measured through TLS."""
-
-    schema: Literal["rekindle/link/1"] = "rekindle/link/1"
-    host: Text
-    address: Text
-    port: Integer
-    rtt_s: Annotated[float, Meta(ge=1e-6, le=1e9)]
-    down_bit_s: Rate
-    """To the site."""
-    up_bit_s: Rate
-    clock_offset_s: Offset
-    """The site's clock minus the server's."""
-    clock_error_s: Seconds
-    release: Text
-    """Of NVFlare, on both."""
-    at: Timestamp
-
-
 class PayloadRecord(Record, kw_only=True, frozen=True):
     """Rekindle's own code and the jobs, as they are on a host."""
 
     schema: Literal["rekindle/payload/1"] = "rekindle/payload/1"
     host: Text
     path: Text
-
-
-class KitRecord(Record, kw_only=True, frozen=True):
-    """A host's certificate and settings in a federation."""
-
-    schema: Literal["rekindle/kit/1"] = "rekindle/kit/1"
-    host: Text
-    role: Literal["server", "site"]
-    participant: Text
-    """NVFlare's name of it."""
-    release: Text
-    path: Text
-    """Its folder on the host."""
-    admin: Text | None = None
-    """Folder of the kit of the user who submits jobs; on the server's host alone."""
-    user: Text | None = None
-    fingerprint: Text
-    """SHA-256 of the federation's certificate authority."""
-    not_before: Timestamp
-    not_after: Timestamp
-    address: Text
-    """Of the server, as sites reach it."""
-    port: Integer
-    scheme: Text = "tcp"
-    """What NVFlare talks over."""
-
-
-class MemberRecord(Record, kw_only=True, frozen=True):
-    """What a host is in a federation; it lies there, beside the kits."""
-
-    schema: Literal["rekindle/member/1"] = "rekindle/member/1"
-    python: Text
-    """Of the environment that its processes run in."""
-    payload: Text
-    participant: Participant
 
 
 class PlacedRecord(Record, kw_only=True, frozen=True):

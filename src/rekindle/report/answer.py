@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from rekindle.host import folders
 from rekindle.records.text import fold_line, format_duration, list_few, shorten_text
 from rekindle.results.causes import NO_FAILURE, Cause, find_standing, group_causes, quote_failure, rank_kind
 from rekindle.results.contents import NO_HOSTS, Results
 from rekindle.results.folds import fold_rows
+from rekindle.results.joints import is_joint, list_joints
 from rekindle.results.row import Row, RowKind
 
 from .spark import draw_spark
@@ -31,9 +31,11 @@ def summarise_answer(results: Results) -> str:
     hosts = [host for host in results.hosts if host.rows]
     if not hosts:
         return NO_HOSTS
-    ours = [find_standing(host.rows) for host in hosts if host.name != folders.FEDERATIONS]
-    jobs = [row.kind for host in hosts if host.name == folders.FEDERATIONS for row in host.rows]
-    counted = ((ours, "hosts"), (jobs, "jobs of the federation"))
+    counted = [([find_standing(host.rows) for host in hosts if not is_joint(host.name)], "hosts")]
+    for kind in list_joints():
+        counted.append(
+            ([row.kind for host in hosts if host.name == kind.folder for row in host.rows], kind.title)
+        )
     return " ".join(_counts(kinds, what) for kinds, what in counted if kinds)
 
 

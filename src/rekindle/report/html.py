@@ -12,12 +12,12 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rekindle.host import folders
 from rekindle.records import VerdictRecord
 from rekindle.records.text import clean_text, format_duration
 from rekindle.results.causes import find_standing, group_causes, quote_failure
 from rekindle.results.contents import HostResults, Results
 from rekindle.results.folds import fold_rows
+from rekindle.results.joints import is_joint
 from rekindle.results.row import Row
 from rekindle.results.timeline import SAMPLES, read_timeline
 
@@ -126,7 +126,7 @@ class Pages:
             "timeline": partial(_lanes, host),
             "lane": lanes,
             "most_samples": SAMPLES,
-            "make_round_rows": make_round_rows if host.name == folders.FEDERATIONS else None,
+            "make_round_rows": make_round_rows if is_joint(host.name) else None,
             "group_checks": group_checks,
             "count_checks": count_checks,
             "judgement": self._judged.get(host.name),

@@ -4,9 +4,9 @@
 from collections import Counter
 from typing import NamedTuple
 
-from rekindle.host import folders
 from rekindle.results.causes import NO_FAILURE, find_standing, rank_kind
 from rekindle.results.contents import HostResults, Results
+from rekindle.results.joints import is_joint
 from rekindle.results.row import RowKind
 
 _LETTERS = {"UNSUPPORTED": "N", "RETIRED": "T", "READY": "Y"}
@@ -70,9 +70,7 @@ def make_fleet(results: Results) -> Fleet:
     bad = sorted((line for line in lines if not _is_well(line)), key=_worst)
     kinds = {cell.kind for line in bad for cell in line.cells if cell.kind}
     gpus = {line.gpus for line in bad}
-    squares = [
-        Square(line.host, line.kind, _mark(line.kind)) for line in lines if line.host != folders.FEDERATIONS
-    ]
+    squares = [Square(line.host, line.kind, _mark(line.kind)) for line in lines if not is_joint(line.host)]
     return Fleet(
         [(kind, counts[kind]) for kind in sorted(counts, key=rank_kind)],
         jobs,

@@ -11,11 +11,11 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from rekindle.acceptance.catalogue import load_measures
-from rekindle.host import folders
 from rekindle.records import parse_time
 from rekindle.records.text import fold_line, shorten_text
 from rekindle.results.causes import find_standing, generalise_text, group_causes
 from rekindle.results.contents import HostResults, Results
+from rekindle.results.joints import is_joint
 
 LabelsT = TypeVar("LabelsT", bound=tuple[str, ...])
 
@@ -39,7 +39,7 @@ class _Run(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Return a family for each metric."""
         results, run = self._results, fold_line(self._results.playbook.run)
-        hosts = [host for host in results.hosts if host.rows and host.name != folders.FEDERATIONS]
+        hosts = [host for host in results.hosts if host.rows and not is_joint(host.name)]
         counts = Counter(find_standing(host.rows) for host in hosts)
         began = _seconds(results.playbook.newest)
         yield _gauge("run_passed", "Whether every required job passed.", ("run",), {(run,): results.passed})

@@ -11,6 +11,7 @@ from rekindle.host import folders
 from rekindle.records import PlaybookRecord
 from rekindle.records.text import fold_line
 from rekindle.results.causes import Cause
+from rekindle.results.joints import is_joint_stage
 
 _LIMIT = re.compile(r"(-l|--lim|--limi|--limit)(=.*)?")
 """Options of Ansible's that name hosts, with the value in them if there is a ``=``."""
@@ -80,7 +81,7 @@ def _next(cause: Cause, playbook: PlaybookRecord, base: Path, named: str | None)
     if typed is None:
         return None
     words, results = list(typed.words), typed.results
-    if playbook.asked.get(row.host) != "federate":  # which needs all of its hosts
+    if not is_joint_stage(playbook.asked.get(row.host)):  # which needs all of its hosts
         limit = f"@{results}/{named}" if named else ",".join(cause.hosts)
         words = [*_without_limit(words), "--limit", limit]
     if not any(_RESULTS in word for word in words):

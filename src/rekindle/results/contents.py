@@ -33,6 +33,7 @@ from rekindle.records.base import RecordT, read_valid
 from rekindle.records.complaint import MissingError
 
 from .acceptance import FleetAcceptance, compare_accepted
+from .joints import is_joint_stage
 from .journal import is_playing
 from .row import Row, format_clock
 
@@ -243,8 +244,8 @@ def _ended(rows: list[Row], name: str, found: _Records, outcome: Outcome | None,
     """Return the rows of a host on which no playbook goes on."""
     if outcome and outcome.state == "unreachable" and found.host:
         return _lost(rows, outcome)
-    if stage in {"federate", "retire"} and found.plan and found.plan.federated and not outcome:
-        return rows  # its jobs are those of the federation
+    if (stage == "retire" or is_joint_stage(stage)) and found.plan and found.plan.federated and not outcome:
+        return rows  # its jobs are over several hosts
     passed = all(row.kind == "PASS" for row in rows)
     missing = _missing(rows, found.plan, outcome, found.retired) if passed else None
     return [*rows, Row(name, None, "SKIPPED", missing)] if missing else rows

@@ -18,12 +18,12 @@ from rekindle.records.complaint import quote_host
 from rekindle.records.layout import outcome_in, play_in
 from rekindle.records.text import fold_line, shorten_text
 
+from .joints import is_joint_stage
+
 _SITE = yaml.safe_load((paths.find_collection() / "playbooks/site.yml").read_text(encoding="utf-8"))
 _ROLES = [task["ansible.builtin.import_role"]["name"] for task in _SITE[0]["tasks"]]
 STAGES = (*(name.rpartition(".")[2] for name in _ROLES), "collect")
 """Names of the stages in order, with the last one, which collects what site.yml does not."""
-FEDERATE = "federate"
-"""The last stage of federate.yml, which begins with the first of these."""
 BEFORE_JOBS = frozenset(STAGES).difference(["accept", "validate", "collect"])
 """Stages after which no job has run."""
 _PLAYING = ".playing"
@@ -70,7 +70,7 @@ def begin_play(  # noqa: PLR0913 - each is a part of what is noted
         if not checks and outcome.exists():
             left_at = outcome_in(folder / host).stage
             later = STAGES[STAGES.index(stage) :] if stage in STAGES else ()
-            if stage in {left_at, FEDERATE} or (stage in STAGES and left_at not in later):
+            if stage == left_at or is_joint_stage(stage) or (stage in STAGES and left_at not in later):
                 outcome.unlink()
 
 

@@ -16,7 +16,8 @@ from rekindle.records.base import read_valid
 
 from .causes import find_standing
 from .contents import HostResults, Results, gather_results, locate_placed
-from .journal import FEDERATE, STAGES
+from .joints import is_joint_stage, list_joints
+from .journal import STAGES
 from .row import RowKind
 
 _BEGINS = {
@@ -25,8 +26,6 @@ _BEGINS = {
     folders.ENV_RECORD: "accept",
     folders.ACCEPTANCE_RECORD: "containers",
     folders.IMAGES_RECORD: "validate",
-    folders.KIT_RECORD: "reach",
-    folders.LINK_RECORD: FEDERATE,
 }
 """The stage that goes on once a record is there, in their order."""
 
@@ -73,7 +72,7 @@ def _host(home: Path, host: HostResults, results: Results) -> HostProgress:
     going = {row.job for row in host.rows if row.kind == "RUNNING"}
     stage = _stage(home, going, began) if going else None
     seen = read_valid(home / folders.SEEN_RECORD, LastProgress)
-    if seen and (seen.at < began or not (seen.what in {stage, *going} or stage == FEDERATE)):
+    if seen and (seen.at < began or not (seen.what in {stage, *going} or is_joint_stage(stage))):
         seen = None
     cause = next((row.cause for row in host.rows if row.kind == worst != "RUNNING"), None)
     return HostProgress(
@@ -89,8 +88,9 @@ def _host(home: Path, host: HostResults, results: Results) -> HostProgress:
 
 def _stage(home: Path, going: set[str | None], began: Timestamp) -> str:
     """Return the stage after the last record that was written since ``began``."""
-    stage = FEDERATE if home.name == folders.FEDERATIONS else STAGES[0]
-    for name, begins in _BEGINS.items():
+    stage = next((kind.stage for kind in list_joints() if kind.folder == home.name), STAGES[0])
+    after = [_BEGINS, *(kind.begins for kind in list_joints())]
+    for name, begins in (pair for table in after for pair in table.items()):
         stage = begins if _since(home / name, began) else stage
     jobs = going.difference(ACCEPTANCE.values(), [None])
     placed = any(_since(locate_placed(home, str(job)), began) for job in jobs)

@@ -100,7 +100,7 @@ def find_sent_spec(run: str, spec: RunSpec) -> RunSpec:
         before = read_valid(path, SentRun)
         if before and before.spec.nonce == spec.nonce:
             kept = before.spec
-            return replace(spec, clock=kept.clock, gpus=kept.gpus, participant=kept.participant)
+            return replace(spec, clock=kept.clock, gpus=kept.gpus, member=kept.member)
         keep_spec(run, spec)
         return spec
 

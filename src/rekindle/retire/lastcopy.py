@@ -113,7 +113,7 @@ def keep_copy(copy: LastCopy, host: str, home: Path) -> None:
     verdicts = {}
     for run in sorted((folder / folders.RUNS).glob("*")):
         sent = state.read_sent(host, run.name)
-        alone = sent is not None and sent.participant is None  # a federation's part has no verdict of its own
+        alone = sent is not None and sent.member is None  # a federation's part has no verdict of its own
         verdicts[run.name] = judge_received(run, sent).verdict if sent and alone else ""
     before = _before(host, home)
     write_record(

@@ -2,8 +2,8 @@
 """What an inventory sets, checked before anything is asked of a host."""
 
 from .command import format_command
-from .groups import find_group_mistakes
 from .play import find_host_mistakes, find_play_mistakes, find_run, refuse_leaving_out
+from .room import find_group_mistakes
 
 __all__ = [
     "find_group_mistakes",

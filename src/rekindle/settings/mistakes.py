@@ -14,7 +14,6 @@ from ansible.module_utils.common.parameters import DEFAULT_TYPE_VALIDATORS
 from rekindle import capsule
 from rekindle.actions.base import read_list
 from rekindle.host.paths import resolve_path
-from rekindle.host.rooms import load_rooms
 from rekindle.hostfacts import find_archive, find_path_flaw
 from rekindle.jobs import lease
 from rekindle.records import Complaint, RecordError
@@ -22,8 +21,8 @@ from rekindle.records.plan import FRAMEWORKS
 from rekindle.solver.catalogue import list_builds
 
 from . import job_mistakes
-from .groups import SERVER, SITES
 from .names import PREFIX, SHORT, find_misnamed, find_near, is_folder, list_folder, suggest_instead
+from .room import list_rooms
 from .values import Settings, UnknownValue, format_value
 
 _FOR_RETIRE = {f"rekindle_{name}" for name in ("root", "tmpdir", "stop", "results", "lease_ends", "budget")}
@@ -70,9 +69,8 @@ def find_mistakes(
                 typed[name] = _converted(called(name), values[name], specs[name])
             except Complaint as mistake:
                 found.append(mistake)
-    lists = ("rekindle_federation_jobs", "rekindle_jobs") if "federate" in stages else ("rekindle_jobs",)
-    groups = {SERVER, SITES} & {*variables.get("group_names", ())} if "federate" in stages else ()
-    settings = Settings(typed, called, jobs, lists, frozenset(groups))
+    joins = list_rooms(stages)
+    settings = Settings(typed, called, jobs, (*(room.jobs for room in joins), "rekindle_jobs"))
     checks = [
         _places,
         _free_space,
@@ -89,9 +87,9 @@ def find_mistakes(
             found += check(settings)
         except RecordError as error:
             found.append(error)
-    role = "server" if SERVER in groups else "site" if SITES in groups else ""
-    for room in load_rooms("settings"):
-        found += room.CHECK(typed, role)
+    role = next((room.find_role(variables.get("group_names", ())) for room in joins), "")
+    for room in list_rooms():
+        found += room.check(typed, role)
     inside = "rekindle_root" in str(variables.get("rekindle_tmpdir"))
     if inside and any(mistake.message.startswith("rekindle_root ") for mistake in found):  # a mistake in both
         return [mistake for mistake in found if not mistake.message.startswith("rekindle_tmpdir ")]

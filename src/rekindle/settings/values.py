@@ -24,8 +24,6 @@ class Settings:
     jobs: Path
     lists: tuple[str, ...] = ("rekindle_jobs",)
     """Settings that name the jobs of the play; the first has to name one."""
-    groups: frozenset[str] = frozenset()
-    """The host's in the play's federation, if it is in any."""
 
     @property
     def asked(self) -> list[str]:

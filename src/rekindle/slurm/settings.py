@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rekindle.records import Allocation, Complaint, RecordError, convert_builtins
+from rekindle.settings.room import RoomSettings
 
 from .batch import is_own_option
 
@@ -58,4 +59,4 @@ def find_allocation_mistakes(values: Mapping[str, Any], role: str) -> Iterator[C
             yield Complaint(message, "leave one of the two out.")
 
 
-CHECK = find_allocation_mistakes
+SETTINGS = RoomSettings(check=find_allocation_mistakes)

@@ -8,11 +8,13 @@ the standard library alone.
 """
 
 import importlib.abc
+import json
 import logging.config
 import os
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib.machinery import ModuleSpec, PathFinder
 from itertools import chain, count
 from pathlib import Path
@@ -20,6 +22,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 from rekindle.host import folders
+from rekindle.host.rooms import load_room
 
 from . import links
 from .data import STAND_INS
@@ -38,44 +41,49 @@ _GIVEN = "local"
 class Finder(importlib.abc.MetaPathFinder):
     """Finds modules as Python does, and patches each right after its execution."""
 
-    def __init__(self, patches: dict[str, Patch]) -> None:
-        """Take the patches by module name."""
-        self._patches = patches
+    def __init__(self, *tables: Mapping[str, Patch]) -> None:
+        """Take the patches by module name; those of the first table come first."""
+        self._tables = tables
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return the spec of a module that is patched; None for any other."""
-        patch = self._patches.get(name)
-        spec = PathFinder.find_spec(name, path, target) if patch else None
-        if patch is None or spec is None or spec.loader is None:
+        patches = [table[name] for table in self._tables if name in table]
+        spec = PathFinder.find_spec(name, path, target) if patches else None
+        if spec is None or spec.loader is None:
             return None
         execute = spec.loader.exec_module
 
         def executed(module: ModuleType) -> None:
             execute(module)
-            patch(module)
+            for patch in patches:
+                patch(module)
 
         spec.loader.exec_module = executed  # type: ignore[method-assign]
         return spec
 
 
-def _witness(role: Literal["Server", "Client"]) -> Patch:
-    """Return what has NVFlare's server or clients run our components beside those of their configuration."""
+def add_to_configurations(role: Literal["Server", "Client"], add: Callable[[Any], None]) -> Patch:
+    """Return what has ``add`` complete each configuration of NVFlare's server or clients before its use."""
 
     def patch(module: ModuleType) -> None:
         configurator = getattr(module, f"{role}JsonConfigurator")
         finalize = configurator.finalize_config
 
         def finalized(self: Any, *arguments: Any) -> None:
-            from .witnesses import ADDERS  # noqa: PLC0415 - it takes NVFlare
-
-            ADDERS[role](self)
+            add(self)
             finalize(self, *arguments)
 
         configurator.finalize_config = finalized
 
     return patch
+
+
+def _add_witnesses(configurator: Any, role: str) -> None:
+    from .witnesses import ADDERS  # noqa: PLC0415 - it takes NVFlare
+
+    ADDERS[role](configurator)
 
 
 def _simulate_here(module: ModuleType) -> None:
@@ -136,16 +144,13 @@ def _name_scripts(record: logging.LogRecord) -> bool:
     return True
 
 
-def _federated(module: ModuleType) -> None:
-    """Run a job in the federation that this host takes part in, instead of the simulator."""
-    from .federation import run_job  # noqa: PLC0415 - only runs in federations need it
-
-    module.FedJob.simulator_run = run_job
-
-
 PATCHES: dict[str, Patch] = {
-    "nvflare.private.fed.server.server_json_config": _witness("Server"),
-    "nvflare.private.fed.client.client_json_config": _witness("Client"),
+    "nvflare.private.fed.server.server_json_config": add_to_configurations(
+        "Server", partial(_add_witnesses, role="Server")
+    ),
+    "nvflare.private.fed.client.client_json_config": add_to_configurations(
+        "Client", partial(_add_witnesses, role="Client")
+    ),
     "nvflare.private.fed.app.simulator.simulator_runner": _simulate_here,
     "nvflare.app_common.executors.task_script_runner": _logs_apart,
     "nvflare.fuel.utils.pipe.pipe_handler": hasten_pipes,
@@ -155,7 +160,7 @@ PATCHES: dict[str, Patch] = {
 
 
 def install_hook() -> None:
-    """Patch modules as they are imported; in a federation a job is submitted instead of simulated."""
+    """Patch modules as they are imported; a member of a run of several hosts has patches of its room too."""
     watch_exit()
-    federated = {"nvflare.job_config.api": _federated} if MEMBER in os.environ else {}
-    sys.meta_path.insert(0, Finder({**PATCHES, **STAND_INS, **federated}))
+    own = load_room(json.loads(os.environ[MEMBER])["room"], "hook").PATCHES if MEMBER in os.environ else {}
+    sys.meta_path.insert(0, Finder(own, PATCHES, STAND_INS))

@@ -2,7 +2,7 @@
 """The variables by which the driver tells a run's processes what they are."""
 
 MEMBER = "REKINDLE_MEMBER"
-"""What this host is in its federation, in JSON; only a host of one has it."""
+"""What this host is in a run of several hosts: a RunMember, in JSON. Others have none."""
 WORKSPACE = "REKINDLE_WORKSPACE"
 """The folder of NVFlare's workspaces."""
 SERVER = "REKINDLE_SERVER"

@@ -4,12 +4,10 @@
 For the processes of NVFlare's server and clients, which have NVFlare loaded already.
 """
 
-import os
 from typing import Any
 
 from .evidence import Evidence, name_server
 from .tasks import TaskWitness
-from .variables import MEMBER
 from .waits import hasten_client, hasten_server
 
 _LONGEST = 1_000
@@ -17,12 +15,8 @@ _LONGEST = 1_000
 
 
 def add_to_server(configurator: Any) -> None:
-    """Add the witness to a server's components, in a federation what guards it too."""
-    _add(configurator, "rekindle_task_witness", TaskWitness())
-    if MEMBER in os.environ:
-        from .bounds import Bounds  # noqa: PLC0415 - only federations need it
-
-        _add(configurator, "rekindle_bounds", Bounds())
+    """Add the witness to a server's components."""
+    add_component(configurator, "rekindle_task_witness", TaskWitness())
     hasten_server(configurator)
     workflows = [flow.controller for flow in configurator.workflows]
     Evidence(name_server()).configuration("server", _described(configurator, workflows))
@@ -32,9 +26,9 @@ def add_to_client(configurator: Any) -> None:
     """Add the witness of swarm learning to a client's components, if its site may aggregate."""
     executors = {type(entry.executor).__name__ for entry in configurator.executors}
     if "SwarmClientController" in executors:
-        from .swarm import SwarmWitness  # noqa: PLC0415 - as above
+        from .swarm import SwarmWitness  # noqa: PLC0415 - few need it
 
-        _add(configurator, "rekindle_swarm_witness", SwarmWitness())
+        add_component(configurator, "rekindle_swarm_witness", SwarmWitness())
     hasten_client(configurator)
     site = configurator.args.client_name
     Evidence(f"{site}.{name_server()}").configuration(site, _described(configurator, []))
@@ -44,7 +38,7 @@ ADDERS = {"Server": add_to_server, "Client": add_to_client}
 """What adds components to those of a configuration, by whose it is."""
 
 
-def _add(configurator: Any, name: str, component: Any) -> None:
+def add_component(configurator: Any, name: str, component: Any) -> None:
     """Add a component, unless the job's own configuration has one of its class."""
     if type(component) not in map(type, configurator.handlers):
         configurator.components[name] = component

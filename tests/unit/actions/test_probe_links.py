@@ -6,9 +6,10 @@ import json
 import pytest
 from msgspec.structs import replace
 
+from rekindle.federation.records import link_in
 from rekindle.host import folders
 from rekindle.records import Allocation, write_record
-from rekindle.records.layout import host_in, link_in
+from rekindle.records.layout import host_in
 
 GOOD = {
     "rtt_s": 0.053,

@@ -12,9 +12,9 @@ from certificate_requests import Signer, csr, packed
 from msgspec.structs import replace
 
 from rekindle.federation.authority import Authority
+from rekindle.federation.records import KitRecord
 from rekindle.records import (
     HostRecord,
-    KitRecord,
     LeaseRecord,
     PlanRecord,
     format_time,

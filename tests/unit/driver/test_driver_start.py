@@ -11,7 +11,8 @@ import msgspec
 import pytest
 from toys import STUBBORN, assert_gone, child_pid, supervisor_of, toy, wait_for, wait_for_end
 
-from rekindle.records import Participant, Progress, RunEnd, RunSpec, read_record, write_record
+from rekindle.federation.records import Participant, make_member
+from rekindle.records import Progress, RunEnd, RunSpec, read_record, write_record
 
 
 def _counting(tmp_path):
@@ -171,10 +172,8 @@ def test_one_job_runs_on_a_host_at_a_time(tmp_path):
 
 def test_a_host_of_a_federation_whose_kit_is_no_good_does_not_start_its_job(tmp_path):
     """NVFlare 2.9 would wait forever, and log nothing."""
-    mine = Participant(
-        role="site", name="gpu-1", kit="/nowhere", address="cpu-1", port=8002, sites=("gpu-1",), min_sites=1
-    )
-    run, start = toy(tmp_path, "open('began', 'w')", participant=mine)
+    mine = Participant(role="site", kit="/nowhere", address="cpu-1", port=8002, sites=("gpu-1",))
+    run, start = toy(tmp_path, "open('began', 'w')", member=make_member("gpu-1", 1, mine))
     start()
     wait_for(run / "ended.json")
     assert (run / "job.log").read_text().startswith("gpu-1: The kit has no file /nowhere/startup/")

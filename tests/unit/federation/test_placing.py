@@ -6,13 +6,14 @@ from msgspec.structs import replace
 from report_folders import HOST
 
 from rekindle.federation.placement import Members, take_common
-from rekindle.records import Allocation, Participant, RunSpec, Site, read_record, write_record
+from rekindle.federation.records import Participant, make_member
+from rekindle.records import Allocation, RunSpec, Site, read_record, write_record
 
 SITES = tuple(Site(name=f"site-{name}", ranks=1, gpus=(), node=name) for name in ("cpu", "gpu-1", "gpu-2"))
 
 KIT = {
-    **{"role": "site", "name": "site-cpu", "kit": "/kit", "address": "192.0.2.1", "port": 8002},
-    **{"sites": tuple(site.name for site in SITES), "min_sites": 3},
+    **{"role": "site", "kit": "/kit", "address": "192.0.2.1", "port": 8002},
+    **{"sites": tuple(site.name for site in SITES)},
 }
 
 
@@ -28,10 +29,10 @@ def sent(tmp_path, recordings):
             write_record(tmp_path / name / "host.json", replace(host, host=name, allocation=asked))
         members = Members(tmp_path, "server", [*hosts], {*hosts}, 0)
         versions = {"nvflare": "2.7.3", "python": "3.12.3"}
-        mine = Participant(**KIT, scheme=scheme)
+        mine = make_member("site-cpu", 3, Participant(**KIT, scheme=scheme))
         job = replace(spec.job, limit_s=limit_s)
         versions |= members.hardware()
-        return replace(spec, sites=SITES, versions=versions, allocation=allocation, participant=mine, job=job)
+        return replace(spec, sites=SITES, versions=versions, allocation=allocation, member=mine, job=job)
 
     return of
 

@@ -10,9 +10,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from msgspec.structs import replace
 
+from rekindle.federation.records import MemberRecord, Participant, make_member
 from rekindle.federation.status import describe_federation, describe_member
-from rekindle.records import Clock, MemberRecord, Participant
-from rekindle.report.federation import format_federation
+from rekindle.federation.view import format_federation
+from rekindle.records import Clock
 
 SINCE = 1795645315.0
 
@@ -34,10 +35,10 @@ AUTHORITY, OTHER = certificate(9, "f"), certificate(9, "f", 1)
 
 def one(name, role="site", offset_s=0.2, **found):
     participant = Participant(
-        role=role, name=name, kit=f"/kits/{name}", admin="/kits/admin" if role == "server" else None,
-        address="s", port=1, sites=(), min_sites=0,
+        role=role, kit=f"/kits/{name}", admin="/kits/admin" if role == "server" else None,
+        address="s", port=1, sites=(),
     )  # fmt: skip
-    record = MemberRecord(python="/p", payload="/q", participant=participant)
+    record = MemberRecord(python="/p", payload="/q", member=make_member(name, 0, participant))
     usual = {
         "certificate": certificate(3, name),
         "authority": AUTHORITY,

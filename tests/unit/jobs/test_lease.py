@@ -10,7 +10,7 @@ import pytest
 from rekindle import jobs
 from rekindle.jobs import load_job
 from rekindle.jobs.lease import find_allowance, find_deadline, find_oldest
-from rekindle.records import Allocation, Bound, GivenGpu, Participant, RecordError, RunSpec, Way, read_record
+from rekindle.records import Allocation, GivenGpu, RecordError, RunMember, RunSpec, read_record
 
 REPOSITORY = Path(__file__).parents[3]
 START = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
@@ -120,17 +120,12 @@ def test_nonce_state_of_the_gpus_and_tags_of_texts_are_no_inputs(clean_run, same
 
 
 def test_what_was_measured_of_links_is_no_input(clean_run):
-    known = {"role": "site", "name": "one", "kit": "/k", "address": "s", "port": 1, "sites": ("one",)}
-    mine = Participant(min_sites=1, **known)
-    spec = msgspec.structs.replace(read_record(clean_run / "spec.json", RunSpec), participant=mine)
-    measured = msgspec.structs.replace(
-        mine,
-        environ={"NVFLARE_STREAMING_WINDOW_SIZE": "1"},
-        bounds=(Bound(of="model", bytes=1, why="so.", fix="so."),),
-        ways=(Way(site="one", byte_s=1, request_s=1, wait_s=1),),
-    )
-    other = msgspec.structs.replace(spec, participant=measured)
-    assert jobs.digest_inputs(other, "rekindle-1.zip") == jobs.digest_inputs(spec, "rekindle-1.zip")
+    def digest(**parts):
+        mine = RunMember(**{"room": "any", "name": "one", "min_sites": 1, **parts})
+        spec = msgspec.structs.replace(read_record(clean_run / "spec.json", RunSpec), member=mine)
+        return jobs.digest_inputs(spec, "rekindle-1.zip")
+
+    assert digest(measured={"ways": [1]}) == digest() != digest(given={"kit": "/k"})
 
 
 def test_a_time_without_a_zone_is_this_machines():

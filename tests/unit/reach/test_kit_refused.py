@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from rekindle.federation.assignment import find_kit_flaw
-from rekindle.records import Participant
+from rekindle.federation.records import Participant
 
 HOUR = timedelta(hours=1)
 
@@ -23,12 +23,10 @@ def test_it_is_named_with_what_the_clock_says(authority, valid, message):
     kit = authority.kit("client", "gpu-1", **valid)
     mine = Participant(
         role="site",
-        name="gpu-1",
         kit=str(kit.folder),
         address="cpu-1",
         port=8002,
         sites=("gpu-1",),
-        min_sites=1,
     )
-    why = find_kit_flaw(mine)
+    why = find_kit_flaw("gpu-1", mine)
     assert why is None if message is None else why.startswith(message) and "; this host's clock says " in why

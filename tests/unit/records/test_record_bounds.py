@@ -13,15 +13,19 @@ import pytest
 from msgspec import inspect
 
 from rekindle import records
+from rekindle.federation import records as of_federation
 from rekindle.records import base, events
 from rekindle.retire import lastcopy
 
 REPOSITORY = Path(__file__).parents[3]
 YEARS = 4_102_444_800
 KINDS = [*records.Record.__subclasses__(), events.AnyEvent]
-OURS = [kind for kind in KINDS if getattr(kind, "__module__", "").startswith("rekindle.records.")]
+MODULES = ("rekindle.records.", of_federation.__name__)
+OURS = [kind for kind in KINDS if getattr(kind, "__module__", "").startswith(MODULES)]
 ANY = {"Environment.probe", "Progress.result", "Claim.options", "ConfigurationEvent.content"}
 """Descriptions by tools and frameworks, bounded by the file's size, or by its line's."""
+ANY |= {"RunMember.given", "RunMember.measured"}
+"""Bounded by the records of its room."""
 
 
 def parts(kind, place):
@@ -205,6 +209,7 @@ def test_a_type_that_no_import_made_known_is_refused_and_not_made_known_in_a_thr
 
 _AT_ONCE = """
 import sys, threading
+
 from rekindle import records
 from rekindle.retire import lastcopy
 from rekindle.records import base

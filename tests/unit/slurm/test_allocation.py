@@ -11,7 +11,8 @@ import pytest
 
 from rekindle.driver.places import PlaceError, find_place
 from rekindle.federation import place as module
-from rekindle.records import Allocation, GivenGpu, Participant, RunSpec, Site, read_record
+from rekindle.federation.records import Participant, make_member
+from rekindle.records import Allocation, GivenGpu, RunSpec, Site, read_record
 
 
 @pytest.fixture
@@ -106,15 +107,15 @@ def test_an_scontrol_that_does_not_answer_is_one_sentence(tmp_path, spec, alloca
 @pytest.fixture
 def site(spec):
     """Return what the login node is sent as a site of a federation, beside another host."""
-    mine = Participant(
-        role="site", name="gpu", kit="/kit", address="127.0.0.1", port=8002, sites=("gpu", "b"), min_sites=2
-    )
+    mine = Participant(role="site", kit="/kit", address="127.0.0.1", port=8002, sites=("gpu", "b"))
     sites = (
         Site(name="gpu", ranks=2, gpus=("seen-b", "seen-a"), node="gpu"),
         Site(name="b", ranks=1, gpus=("of-b",), node="b"),
     )
     slurm = msgspec.structs.replace(spec.allocation, nodes=1)
-    return msgspec.structs.replace(spec, host="gpu", sites=sites, allocation=slurm, participant=mine)
+    return msgspec.structs.replace(
+        spec, host="gpu", sites=sites, allocation=slurm, member=make_member("gpu", 2, mine)
+    )
 
 
 def test_a_federation_s_site_has_its_node_s_gpus_and_others_keep_theirs(tmp_path, site, allocation):
@@ -123,6 +124,12 @@ def test_a_federation_s_site_has_its_node_s_gpus_and_others_keep_theirs(tmp_path
     given = allocated(tmp_path, site)
     assert [site.gpus for site in given.sites] == [("9-b", "9-a"), ("of-b",)]
     assert (given.nodes, given.gpus_on(given.here)) == ((), {"9-a", "9-b"})
+
+
+def at_port(spec, port):
+    """Return a site's spec with another port of its server's."""
+    mine = msgspec.structs.replace(spec.member, given={**spec.member.given, "port": port})
+    return msgspec.structs.replace(spec, member=mine)
 
 
 def prepare(run, spec, report=lambda seconds, text: None):
@@ -134,21 +141,19 @@ def test_a_site_keeps_its_node_until_the_server_listens(tmp_path, site, monkeypa
     monkeypatch.setattr(module.time, "sleep", lambda seconds: server.listen())
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
-        mine = msgspec.structs.replace(site.participant, port=server.getsockname()[1])
         said = []
-        spec = msgspec.structs.replace(site, participant=mine)
+        spec = at_port(site, server.getsockname()[1])
         prepare(tmp_path, spec, lambda seconds, text: said.append(text))
     assert len(said) == 1
     prepare(tmp_path, msgspec.structs.replace(site, allocation=None))
-    prepare(tmp_path, msgspec.structs.replace(site, participant=None))
+    prepare(tmp_path, msgspec.structs.replace(site, member=None))
 
 
 def test_a_server_that_never_listens_is_one_sentence(golden, tmp_path, site, monkeypatch):
     clock = count(0, 60)
     monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(module.time, "sleep", lambda seconds: None)
-    mine = msgspec.structs.replace(site.participant, port=1)
     short = msgspec.structs.replace(site.job, limit_s=600)
     with pytest.raises(PlaceError) as refused:
-        prepare(tmp_path, msgspec.structs.replace(site, participant=mine, job=short))
+        prepare(tmp_path, msgspec.structs.replace(at_port(site, 1), job=short))
     golden(str(refused.value))

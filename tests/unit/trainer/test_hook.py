@@ -19,8 +19,8 @@ def finder(monkeypatch, tmp_path):
     (tmp_path / "other_module.py").write_text("value = 'theirs'")
     monkeypatch.syspath_prepend(tmp_path)
 
-    def install(patches):
-        monkeypatch.setattr(sys, "meta_path", [hook.Finder(patches), *sys.meta_path])
+    def install(*tables):
+        monkeypatch.setattr(sys, "meta_path", [hook.Finder(*tables), *sys.meta_path])
 
     yield install
     for name in ("wanted_module", "other_module"):
@@ -30,6 +30,13 @@ def finder(monkeypatch, tmp_path):
 def test_a_module_is_patched_after_it_was_executed(finder):
     finder({"wanted_module": lambda module: setattr(module, "value", f"{module.value}, then ours")})
     assert importlib.import_module("wanted_module").value == "theirs, then ours"
+
+
+def test_two_patches_of_a_module_go_together_in_their_order(finder):
+    first = {"wanted_module": lambda module: setattr(module, "value", f"{module.value}, then the room's")}
+    then = {"wanted_module": lambda module: setattr(module, "value", f"{module.value}, then ours")}
+    finder(first, then)
+    assert importlib.import_module("wanted_module").value == "theirs, then the room's, then ours"
 
 
 def test_a_module_that_is_not_installed_stays_missing(finder):
@@ -102,10 +109,6 @@ class Component:
     """Stands for a component of a job's own, or for one of ours."""
 
 
-class Bounds(Component):
-    """Stands for what guards a federation's server."""
-
-
 class Swarm(Component):
     """Stands for the witness of swarm learning."""
 
@@ -146,7 +149,6 @@ def finalized(component, monkeypatch):
     for name, has in {
         "evidence": {"name_server": lambda: "server", "Evidence": Recorder},
         "tasks": {"TaskWitness": Component},
-        "bounds": {"Bounds": Bounds},
         "swarm": {"SwarmWitness": Swarm},
     }.items():
         monkeypatch.setitem(sys.modules, f"rekindle.trainer.{name}", SimpleNamespace(**has))
@@ -182,13 +184,6 @@ def test_a_component_that_the_job_itself_has_is_added_once(finalized):
     server = configurator([ours])
     finalized("Server", server)
     assert server.handlers == [ours]
-
-
-def test_a_server_of_a_federation_also_gets_its_guard(finalized, monkeypatch):
-    monkeypatch.setenv(hook.MEMBER, "{}")
-    server = configurator()
-    finalized("Server", server)
-    assert [type(handler) for handler in server.handlers] == [Component, Bounds]
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ from nvflare.apis.fl_component import FLComponent
 from nvflare.apis.fl_constant import FLContextKey, ReturnCode
 from nvflare.apis.fl_context import FLContext
 
+from rekindle.trainer.exchange import TRAINS, read_dxo, read_dxo_kind, read_peer
+
 from . import refusals, sizes
-from .exchange import TRAINS, read_dxo, read_dxo_kind, read_peer
-from .participant import read_participant
+from .member import read_member
 
 _WEIGHTS = ("WEIGHTS", "WEIGHT_DIFF")
 
@@ -41,10 +42,10 @@ class Bounds(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         found = sizes.measure_model(data)
         if not found["model"]:
             return
-        self._done, mine = True, read_participant()
+        self._done, mine = True, read_member()
         self._shapes = refusals.read_shapes(read_dxo(data).get("data"))
         print(sizes.foretell_round(mine.get("ways", ()), found), flush=True)
-        if why := sizes.find_excess(mine.get("bounds", ()), found):
+        if why := sizes.find_excess(mine.get("bound"), found):
             print(why, flush=True)
             self.system_panic(why, fl_ctx)
 

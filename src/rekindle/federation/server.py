@@ -3,7 +3,7 @@
 
 The same job.py runs on every host of the federation, up to where it would start the simulator. At the server
 it then starts NVFlare's server, submits the job once all sites are there, follows it to its end, and lays the
-results where the simulator would have. At a site it becomes ``rekindle.trainer.participant``.
+results where the simulator would have. At a site it becomes ``rekindle.federation.site``.
 """
 
 import json
@@ -19,7 +19,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from .participant import Parent, move_logs, read_participant
+from .member import read_member
+from .parent import Parent, move_logs
 
 _POLL_S = 0.5
 _LISTENS_S = 60.0
@@ -41,11 +42,11 @@ def run_job(job: Any, workspace: str, *_: Any, clients: list[str] | None = None,
 
     A failure ends the process at once: NVFlare's sessions leave threads that would keep it alive.
     """
-    mine = read_participant()
+    mine = read_member()
     if clients:
         job.clients = clients
     if mine["role"] == "site":
-        os.execv(sys.executable, [sys.executable, "-u", "-m", "rekindle.trainer.participant", job.name])
+        os.execv(sys.executable, [sys.executable, "-u", "-m", "rekindle.federation.site", job.name])
     try:
         _run(job, Path(workspace), mine)
     except FederationError as error:

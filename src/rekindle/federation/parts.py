@@ -15,7 +15,6 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from rekindle.federation.placement import take_common
 from rekindle.host import files, folders
 from rekindle.host.archive import replace_folder, unpack_archive
 from rekindle.judge import judge_run
@@ -36,10 +35,11 @@ from rekindle.records import (
 from rekindle.records.complaint import MissingError
 from rekindle.records.layout import clock_in, ended_in, spec_in
 from rekindle.records.text import shorten_text
+from rekindle.results import seal, state
+from rekindle.results.collection import merge_given, move_aside, write_clock
+from rekindle.results.contents import locate_placed
 
-from . import seal, state
-from .collection import merge_given, move_aside, write_clock
-from .contents import locate_placed
+from .placement import take_common
 
 _PARTS = ".parts"
 _REASONS = ("hung", "limit", "interrupted", "finished")

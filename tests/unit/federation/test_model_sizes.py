@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rekindle.trainer import sizes
+from rekindle.federation import sizes
 
 
 def array(size):

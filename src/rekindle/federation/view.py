@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a federation is on its hosts, for a terminal."""
 
-from rekindle.federation.status import Federation, MemberState
 from rekindle.records.text import fold_line
+from rekindle.report.table import format_grid
 
-from .table import format_grid
+from .status import Federation, MemberState
 
 _SHARES = {
     "host": 0.16,

@@ -8,15 +8,15 @@ from typing import Annotated
 
 import typer
 
-from rekindle.federation.status import Federation
+from rekindle.cli.plays import run_playbook, start_playbook
+from rekindle.cli.verb import FAILED, OF_STATE, OK, Answer, Json, Verb, print_answer
 from rekindle.records import Complaint, decode_json
 from rekindle.report.data import ResultsData
-from rekindle.report.federation import format_federation
 from rekindle.report.table import measure_terminal
-from rekindle.settings.groups import SERVER, SITES
 
-from .plays import run_playbook, start_playbook
-from .verb import FAILED, OF_STATE, OK, Answer, Json, Verb, print_answer
+from .settings import SERVER, SITES
+from .status import Federation
+from .view import format_federation
 
 
 def run(

@@ -13,6 +13,7 @@ from rekindle.flare.configuration import AGGREGATED, FLOWS, Workflow
 from rekindle.flare.tasks import Account
 from rekindle.flare.workspace import find_workspaces
 from rekindle.judge import judge_run
+from rekindle.records import RecordError
 
 RECORDED = Path(__file__).parents[2] / "recordings/federations/pt_ddp-3-sites"
 SERVED = "Connection [CN00099 10.77.1.11:8002 <= 10.77.1.99:40000{} is created: PID: 1"
@@ -166,7 +167,7 @@ def test_a_run_that_needs_all_sites_fails_without_one(lost):
 def test_a_job_may_go_on_without_a_site_that_never_joined(tmp_path, least, verdict, without):
     run = Path(shutil.copytree(RECORDED.parent / "pt_ddp-site-never-joined", tmp_path / "run"))
     with json_in(run / "spec.json") as spec:
-        spec["participant"]["min_sites"] = least
+        spec["member"]["min_sites"] = least
     judged = judge_run(run)
     assert (judged.verdict, judged.lost) == (verdict, without), judged.cause
     assert result_of(judged, "sites_stayed").message.startswith("slurm never joined, and ") == (least == 1)
@@ -208,3 +209,13 @@ def test_a_site_that_slurm_suspends_stands_alone(run, host, verdict, cause):
     judged = judge_run(run)
     assert judged.verdict == verdict
     assert re.match(cause, str(judged.cause)), judged.cause
+
+
+def test_a_member_of_no_federation_is_one_sentence_and_that_of_another_room_is_not_asked(run):
+    with json_in(run / "spec.json") as spec:
+        del spec["member"]["given"]["port"]
+    with pytest.raises(RecordError, match=r"^What the run's spec says of its federation .*port"):
+        judge_run(run)
+    with json_in(run / "spec.json") as spec:
+        spec["member"]["room"] = "another"
+    assert result_of(judge_run(run), "only_sites_connected").state == "not applicable"

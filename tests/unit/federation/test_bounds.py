@@ -10,8 +10,8 @@ import pytest
 
 from rekindle.trainer.variables import MEMBER
 
-BOUND = {"of": "tensor", "bytes": 5_000_000, "why": "5 MB pass.", "fix": "split it."}
-WAY = {"site": "gpu-1", "byte_s": 1e-6, "request_s": 0.1, "wait_s": 3.0}
+BOUND = {"bytes": 5_000_000, "why": "5 MB pass.", "fix": "split it."}
+WAY = {"site": "gpu-1", "byte_s": 1e-6, "request_s": 0.1}
 
 
 @pytest.fixture
@@ -33,8 +33,8 @@ def bounds(component, monkeypatch):
         "app_common.app_constant": {"AppConstants": object},
     }
     monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(ndarray=tuple, generic=tuple))
-    monkeypatch.setenv(MEMBER, json.dumps({"bounds": [BOUND], "ways": [WAY]}))
-    return component("rekindle.trainer.bounds", nvflare)
+    monkeypatch.setenv(MEMBER, json.dumps({"given": {}, "measured": {"bound": BOUND, "ways": [WAY]}}))
+    return component("rekindle.federation.bounds", nvflare)
 
 
 def ended(bounds, *tensors):

@@ -3,7 +3,7 @@
 
 import pytest
 
-from rekindle.trainer import federation
+from rekindle.federation import server
 
 ENDS = [{"client_name": "one", "job_id": "j"}, {"client_name": "two", "status": "no_jobs"}]
 OTHER = [{"client_name": "one", "job_id": "another"}]
@@ -26,15 +26,15 @@ class Session:
     ids=["other", "none", "empty"],
 )
 def test_sites_that_still_end_are_waited_for(monkeypatch, answers, asked):
-    monkeypatch.setattr(federation, "_POLL_S", 0.0)
+    monkeypatch.setattr(server, "_POLL_S", 0.0)
     session = Session(*answers)
-    federation._await_ends(session, "j")
+    server._await_ends(session, "j")
     assert session.asked == asked
 
 
 def test_a_site_that_never_ends_is_waited_for_a_while(monkeypatch):
-    monkeypatch.setattr(federation, "_POLL_S", 0.01)
-    monkeypatch.setattr(federation, "_LEAVES_S", 0.1)
+    monkeypatch.setattr(server, "_POLL_S", 0.01)
+    monkeypatch.setattr(server, "_LEAVES_S", 0.1)
     session = Session(ENDS)
-    federation._await_ends(session, "j")
+    server._await_ends(session, "j")
     assert session.asked > 1

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A federation over hosts: who was connected, by which certificate, and what its rounds cost."""
+"""The checks of a federation: who was connected, by which certificate, and what its rounds cost."""
 
 import re
 from collections import Counter
 from collections.abc import Iterator
 from statistics import median
+from typing import cast
 
 from rekindle.flare.losses import count_joins
 from rekindle.flare.workspace import SERVER
@@ -12,7 +13,10 @@ from rekindle.host import folders
 from rekindle.judge.check import Result, fails, holds, register_check, unknown
 from rekindle.judge.run import Run
 from rekindle.judge.sites import NEVER
+from rekindle.records import RunMember
 from rekindle.records.events import TaskEvent
+
+from .records import is_federation, read_participant
 
 _CONNECTED = re.compile(
     r"Connection \[CN\d{1,9} \S{1,100}:(?P<port>\d{1,5}) <= (?P<peer>\S{1,100}):\d{1,5}"
@@ -23,7 +27,7 @@ _MIB = 1 << 20
 
 
 def _on_one_host(run: Run) -> str | None:
-    return None if run.spec.federated else "All sites are on one host."
+    return None if is_federation(run.spec) else "All sites are on one host."
 
 
 @register_check(
@@ -32,10 +36,11 @@ def _on_one_host(run: Run) -> str | None:
     unless=_on_one_host,
 )
 def only_sites_connected(run: Run) -> Iterator[Result]:
+    server = read_participant(cast("RunMember", run.spec.member))  # else the check does not apply
     sites = {site.name for site in run.sites.all if run.sites.lost.get(site.name) != NEVER}
     lines = enumerate(run.logs.printed, 1)
     found = ((number, match) for number, line in lines for match in _CONNECTED.finditer(line))
-    outside = ((number, match) for number, match in found if match["port"] == str(run.spec.port))
+    outside = ((number, match) for number, match in found if match["port"] == str(server.port))
     peers: dict[str, set[str]] = {}
     for number, match in outside:
         name = match["name"]
@@ -43,7 +48,7 @@ def only_sites_connected(run: Run) -> Iterator[Result]:
             yield fails(f"{match['peer']} connected to the server without TLS.", folders.JOB_LOG)
         elif name in sites:
             peers.setdefault(name, set()).add(match["peer"])
-        elif name != run.spec.user:
+        elif name != server.user:
             yield fails(f"Line {number} of job.log: {name}, no site of the run, connected.", folders.JOB_LOG)
     came = count_joins(run.logs.printed)
     for name in sorted(came.keys() - sites):
@@ -69,7 +74,7 @@ def sites_stayed(run: Run) -> Iterator[Result]:
         if site in run.sites.lost:
             yield holds(f"{site} {left}, and the job went on without it, as its inventory allows.")
         elif number != NEVER:
-            least = run.spec.participant.min_sites if run.spec.participant else len(run.spec.sites)
+            least = run.spec.member.min_sites if run.spec.member else len(run.spec.sites)
             yield fails(f"{site} {left}, and the job needs {least} sites.")
 
 

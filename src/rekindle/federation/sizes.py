@@ -6,7 +6,8 @@ from typing import Any
 
 _REQUEST_BYTES = 2 << 20
 """Smaller tensors are asked for together (source: NVFlare 2.9's decomposers.py)."""
-_SUBJECTS = {"model": "The model", "tensor": "The largest tensor of the model"}
+_SETTLE_S = 3.0
+"""For both directions: the task is fetched, the answer is packed. Measured with 2.9.0: 0.4 to 2.8 s each."""
 
 
 def foretell_round(ways: Sequence[Mapping[str, Any]], sizes: Mapping[str, int]) -> str:
@@ -28,16 +29,15 @@ def foretell_round(ways: Sequence[Mapping[str, Any]], sizes: Mapping[str, int]) 
 def estimate_seconds(way: Mapping[str, Any], sizes: Mapping[str, int]) -> float:
     """Return the seconds of a round's transfers over a site's link, down and up."""
     requests = sizes["model"] / max(sizes["tensor"], _REQUEST_BYTES)
-    return float(way["byte_s"] * sizes["model"] + way["request_s"] * requests + way["wait_s"])
+    return float(way["byte_s"] * sizes["model"] + way["request_s"] * requests + _SETTLE_S)
 
 
-def find_excess(bounds: Sequence[Mapping[str, Any]], sizes: Mapping[str, int]) -> str | None:
+def find_excess(bound: Mapping[str, Any] | None, sizes: Mapping[str, int]) -> str | None:
     """Return why a model cannot be exchanged, with the fix; None if it can."""
-    for bound in bounds:
-        size = sizes[bound["of"]]
-        if size > bound["bytes"]:
-            return f"{_SUBJECTS[bound['of']]} has {size / 1e6:.0f} MB; {bound['why']} Fix: {bound['fix']}"
-    return None
+    size = sizes["tensor"]
+    if bound is None or size <= bound["bytes"]:
+        return None
+    return f"The largest tensor of the model has {size / 1e6:.0f} MB; {bound['why']} Fix: {bound['fix']}"
 
 
 def measure_model(tree: Any) -> dict[str, int]:

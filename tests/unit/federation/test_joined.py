@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import replace
 from recorded_edits import json_in
 
+from rekindle.federation import parts
 from rekindle.host import folders
 from rekindle.records import PlacedRecord, RunSpec, VerdictRecord, read_record, write_record
-from rekindle.results import parts
 
 HOSTS = ["cpu-1", "gpu-1", "gpu-2", "gpu-3"]
 OWN = (folders.CLOCK, folders.ENDED)

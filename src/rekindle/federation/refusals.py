@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from .arrays import select_floating
+from rekindle.trainer.arrays import select_floating
 
 
 def read_shapes(tree: Any) -> dict[str, tuple[int, ...]]:

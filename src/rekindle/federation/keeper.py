@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m rekindle.trainer.parent start|run|stop|status FOLDER``: a federation that stays up.
+"""``python -m rekindle.federation.keeper start|run|stop|status FOLDER``: a federation that stays up.
 
 FOLDER has the host's kits, ``member.json``, what the host is in the federation, and the lock of what is up.
 Jobs and their results stay in FOLDER when it ends; the copy of the key does not.
@@ -22,8 +22,9 @@ from rekindle.host import background, folders, storage
 from rekindle.host.look import is_held
 from rekindle.host.variables import make_path, select_for_jobs
 
-from .federation import ask_connected
-from .participant import Parent
+from .member import merge_member
+from .parent import Parent
+from .server import ask_connected
 
 _LOCK, _UP, _LOG = "kept.lock", "kept.json", "kept.log"
 _VARIABLE = "REKINDLE_KEPT"
@@ -57,7 +58,9 @@ def start_parent(folder: Path) -> dict[str, Any]:
             "PATH": make_path(sys.executable, os.environ),
             _VARIABLE: str(folder),
         }
-        background.start_module(["rekindle.trainer.parent", "run", str(folder)], lock, folder / _LOG, environ)
+        background.start_module(
+            ["rekindle.federation.keeper", "run", str(folder)], lock, folder / _LOG, environ
+        )
     return {"changed": True}
 
 
@@ -115,8 +118,8 @@ def report_parent(folder: Path) -> dict[str, Any]:
 
 
 def _member(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / folders.MEMBER).read_text(encoding="utf-8"))["participant"]
-    return found
+    found = json.loads((folder / folders.MEMBER).read_text(encoding="utf-8"))
+    return merge_member(found["member"])
 
 
 def _up(folder: Path) -> Iterator[int]:

@@ -3,8 +3,9 @@
 
 from msgspec.structs import replace
 
+from rekindle.federation import parts
 from rekindle.records import Allocation, Clock, GivenGpu, RunSpec, Site, read_record
-from rekindle.results import collection, parts
+from rekindle.results import collection
 
 
 def _sites(**gpus):
