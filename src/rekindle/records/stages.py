@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from .action import Action
 from .base import Few, FileName, Integer, Many, Offset, Record, Seconds, Table, Text, Timestamp
 from .complaint import Complaint
 from .run import Participant, RunSpec
@@ -204,11 +205,13 @@ class Outcome(Record, kw_only=True, frozen=True):
     message: Text
     """A host's own words too, which have no fix of ours."""
     fix: Text = ""
+    action: Action | None = None
+    """The most severe that preflight's findings ask the host's operator for; None of other stages."""
 
     @property
     def complaint(self) -> Complaint:
-        """Both."""
-        return Complaint(self.message, self.fix)
+        """All of it."""
+        return Complaint(self.message, self.fix, self.action)
 
 
 class LastProgress(Record, kw_only=True, frozen=True):
