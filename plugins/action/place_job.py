@@ -14,7 +14,7 @@ from rekindle.actions.base import Action, TaskFailure
 from rekindle.actions.limits import limit_action
 from rekindle.federation import placement
 from rekindle.host import folders, payload
-from rekindle.host.paths import JOBS
+from rekindle.host.paths import JOBS, resolve_path
 from rekindle.jobs import checkout, lease
 from rekindle.jobs.preparation import digest_code, read_code
 from rekindle.records.base import read_valid
@@ -46,6 +46,8 @@ class ActionModule(Action):
                     participant=members.participant(host.host),
                     versions={**spec.versions, **members.hardware()},
                 )
+            if not job.federated and args["norms"]:
+                spec = replace(spec, norms=acceptance.read_norms(resolve_path(args["norms"])))
             spec = replace(
                 spec,
                 files=digest_code(sent, job, on_gpus=bool(spec.gpus)),
