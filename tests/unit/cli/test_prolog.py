@@ -92,6 +92,17 @@ def test_all_of_it_takes_less_than_three_seconds():
     assert node_of_host.LIMIT_S < prolog._GIVEN_UP_S < 3
 
 
+def test_the_kernel_s_log_and_what_hangs_in_the_driver_are_seen(node, call):
+    up = float(Path("/proc/uptime").read_text().split()[0])
+    line = f"[{up - 30:.6f}] NVRM: Xid (PCI:0000:00:06): 79, pid=7, GPU has fallen off the bus."
+    node(program="dmesg", text=f"#!/bin/sh\necho 'x'\necho '{line}'\n")
+    status, out, _ = call("accept", "--prolog")
+    assert (status, "REBOOT: GPU 0" in out, "has just reported Xid 79" in out) == (1, True, True)
+    node(program="ps", text="#!/bin/sh\necho '  7 S 9000 nvidia-smi'\necho '812 D 4000 nvidia-smi'\n")
+    status, out, _ = call("accept", "--prolog")
+    assert (status, "nvidia-smi (process 812) has hung in the driver for 4000 s" in out) == (1, True)
+
+
 def test_a_hung_nvidia_smi_is_left_alone_and_2(node, call, monkeypatch):
     monkeypatch.setattr(node_of_host, "LIMIT_S", 2)
     node(program="nvidia-smi", text="#!/bin/sh\nexec sleep 600\n")
