@@ -87,6 +87,7 @@ def main() -> None:
             }
             for gpu in gpus
         ],
+        "norms": spec.get("norms"),
         "measurements": figures,
         "conditions": conditions,
         "looks": [again.seen(0.0, before, after, load, uuids)],

@@ -13,7 +13,7 @@ from rekindle.actions import answers, clock
 from rekindle.actions.base import Action, TaskFailure
 from rekindle.actions.limits import limit_action
 from rekindle.host import folders, payload
-from rekindle.host.paths import JOBS
+from rekindle.host.paths import JOBS, resolve_path
 from rekindle.jobs import checkout, lease
 from rekindle.jobs.preparation import digest_code, read_code
 from rekindle.records.base import read_valid
@@ -48,6 +48,8 @@ class ActionModule(Action):
                     member=members.member(host.host),
                     versions={**spec.versions, **members.hardware()},
                 )
+            if not job.federated and args["norms"]:
+                spec = replace(spec, norms=acceptance.read_norms(resolve_path(args["norms"])))
             spec = replace(
                 spec,
                 files=digest_code(sent, job, on_gpus=bool(spec.gpus)),

@@ -17,6 +17,7 @@ options:
   rerun: {description: Whether to run a job that has passed., type: bool, required: true}
   max_age: {description: How old a PASS may be that is kept; empty for any age., type: str, required: true}
   checkout: {description: Checkout of NVFlare; empty for the default., type: str, required: true}
+  norms: {description: "File with norms, for a job that measures; empty for none.", type: str, default: ""}
   server:
     description: Host of the server, for a job over all hosts of a federation; empty for one on this host.
     type: str

@@ -244,6 +244,16 @@ pci() {
     done 2>/dev/null
 }
 
+xids() { # how long the machine is up, and the driver's errors in the kernel's log, where this user may read it
+    cat /proc/uptime
+    dmesg 2>/dev/null | grep 'NVRM: Xid' | tail -n 1000
+}
+
+stuck() { # whether no nvidia-smi waits in the driver for minutes, which no signal ends: its process and its age
+    ps -eo pid=,stat=,etimes=,comm= 2>/dev/null |
+        awk '$2 ~ /^D/ && $3 > 60 && $4 == "nvidia-smi" { print $1, $3; found = 1 } END { exit found }'
+}
+
 toolkit() {
     nvcc --version 2>/dev/null || /usr/local/cuda/bin/nvcc --version
 }
@@ -363,6 +373,8 @@ main() {
     probe nvidia-query query
     probe nvidia-topo nvidia-smi topo -m
     probe nvidia-nvlink nvidia-smi nvlink -s
+    probe xids xids
+    probe stuck stuck
     probe pythons pythons
     probe os os
     probe architecture uname -m

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Acceptance on the controller: figures compared with norms, other GPUs, the fleet and their past."""
 
+from .catalogue import read_norms
 from .evaluation import evaluate_figures
 from .fleet import compare_hosts
 from .history import find_changes
+from .norms import make_norms
 from .verdict import Judgement, find_failed_gpus, is_only_slow, judge_acceptance
 
 __all__ = [
@@ -14,4 +16,6 @@ __all__ = [
     "find_failed_gpus",
     "is_only_slow",
     "judge_acceptance",
+    "make_norms",
+    "read_norms",
 ]

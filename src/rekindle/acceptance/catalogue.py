@@ -3,10 +3,13 @@
 
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Literal
 
-from rekindle.records import Kind, Measurement, Record, allow_decoding, decode_json
-from rekindle.records.acceptance import Action
+from rekindle.records import Kind, Measurement, Record, RecordError, allow_decoding, decode_json, read_record
+from rekindle.records.acceptance import Norm, Norms
+from rekindle.records.action import Action
+from rekindle.records.text import shorten_text
 
 Fault = Literal["correctness", "health", "link", "occupied", "speed", "coverage"]
 _MOST = 1e9
@@ -53,23 +56,6 @@ class Measure(Record, kw_only=True, frozen=True):
         return max(-_MOST, min(_MOST, short / abs(than))) if than else float((short > 0) - (short < 0))
 
 
-class Norm(Record, kw_only=True, frozen=True):
-    """A figure that healthy GPUs or hosts reach, and which ones."""
-
-    name: str
-    value: float
-    margin: float = 0.0
-    """Share of the value that may be missing, where the value was measured and is not a floor."""
-    noted: float | None = None
-    """A figure worse than this is noted, and fails only by the value."""
-    models: tuple[str, ...] = ()
-    count: int | None = None
-    topologies: tuple[str, ...] = ()
-    nvls: bool | None = None
-    sizes: tuple[int, int] | None = None
-    source: str
-
-
 @allow_decoding
 class _Measures(Record, kw_only=True, frozen=True):
     remedies: dict[Fault, str]
@@ -78,14 +64,6 @@ class _Measures(Record, kw_only=True, frozen=True):
     most: dict[str, float]
     """Largest possible figure by unit."""
     measurements: dict[str, Measure]
-
-
-@allow_decoding
-class Norms(Record, kw_only=True, frozen=True):
-    """All norms."""
-
-    gpus: dict[str, tuple[str, ...]]
-    norms: tuple[Norm, ...]
 
 
 class _Past(Record, kw_only=True, frozen=True):
@@ -172,17 +150,46 @@ def load_limits() -> Limits:
 
 @cache
 def load_norms() -> Norms:
-    """Return the norms, and nvidia-smi's names of their models."""
+    """Return our norms."""
     return decode_json(_content("norms.json"), Norms)
 
 
-def find_norm(measurement: Measurement, kind: Kind) -> Norm | None:
-    """Return the norm of a measurement: never of another model, topology, count or NVLS state."""
+def read_norms(path: Path) -> Norms:
+    """Return the norms in a file of the user's.
+
+    Raises:
+        RecordError: it is not there, or is no such file.
+    """
+    norms = read_record(path, Norms)
+    for norm in norms.norms:
+        if norm.name not in load_measures():
+            wrong = f"a norm of {shorten_text(norm.name, 100)!r}, and there is no such measurement"
+        elif unknown := [model for model in norm.models if model not in norms.gpus]:
+            wrong = f"a norm of the model {shorten_text(unknown[0], 100)!r}, which its gpus do not name"
+        else:
+            continue
+        fix = "correct it, or make the file again (rekindle accept RESULTS --make-norms)."
+        raise RecordError(f"{path} has {wrong}.", fix)
+    return norms
+
+
+def find_norm(measurement: Measurement, kind: Kind, given: Norms | None) -> Norm | None:
+    """Return the norm of a measurement: never of another model, topology, count or NVLS state.
+
+    Those ``given`` come first; ours are for figures that they have none of.
+    """
+    return next(
+        (norm for norms in (given, load_norms()) if norms and (norm := _fitting(norms, measurement, kind))),
+        None,
+    )
+
+
+def _fitting(norms: Norms, measurement: Measurement, kind: Kind) -> Norm | None:
     size = measurement.size
-    for norm in load_norms().norms:
+    for norm in norms.norms:
         if (
             norm.name == measurement.name
-            and (not norm.models or any(kind.model in load_norms().gpus[model] for model in norm.models))
+            and (not norm.models or any(kind.model in norms.gpus.get(model, ()) for model in norm.models))
             and norm.count in {None, kind.count}
             and (not norm.topologies or kind.topology in norm.topologies)
             and (norm.nvls is None or norm.nvls is kind.nvls)

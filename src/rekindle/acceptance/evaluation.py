@@ -123,7 +123,7 @@ def _norm(
     record: AcceptanceRecord, measurement: Measurement, measure: Measure
 ) -> tuple[float | None, str | None]:
     """Return the norm and its source; a link's norm is the host's own, from both ends."""
-    norm = find_norm(measurement, record.kind)
+    norm = find_norm(measurement, record.kind, record.norms)
     if norm is None:
         own = measurement.norm if measure.fault == "link" else None
         return own, None if own is None else measurement.source or "what both ends can"

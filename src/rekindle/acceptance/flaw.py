@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from rekindle.gpus import xids
 from rekindle.records import AcceptanceRecord, Measurement
-from rekindle.records.acceptance import Action, pick_severest
+from rekindle.records.action import Action, pick_severest
 from rekindle.records.text import shorten_text
 
 from .catalogue import find_action, find_remedy

@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rekindle.records import AcceptanceRecord, Measurement
-from rekindle.records.acceptance import Action, pick_severest
+from rekindle.records.action import Action, pick_severest
 from rekindle.records.text import shorten_text
 
 from .catalogue import Fault, Measure, find_norm, find_remedy, is_possible, load_measures
@@ -20,7 +20,7 @@ from .looks import LookOutcome, describe_neighbours, find_doubtful, find_outcome
 _RANK: dict[str, int] = {fault: rank for rank, fault in enumerate(get_args(Fault))}
 _GRAVITY = {"FAIL": 0, "UNPROVEN": 1, None: 2}
 _Of = tuple[str | None, str | None]
-_ALONE = "Accept a second host of its kind with it, or put a norm with its source into acceptance/norms.json."
+_ALONE = "Accept a second host of its kind with it, or name norms of its model in rekindle_norms."
 
 
 class Judgement(msgspec.Struct, kw_only=True, frozen=True):
@@ -146,7 +146,7 @@ def _broken(record: AcceptanceRecord) -> Iterator[Flaw]:
 
 def _noted(record: AcceptanceRecord) -> Iterator[Flaw]:
     for measurement in record.measurements:
-        norm = find_norm(measurement, record.kind) if measurement.holds else None
+        norm = find_norm(measurement, record.kind, record.norms) if measurement.holds else None
         value = measurement.value or 0.0
         if norm and norm.noted is not None and load_measures()[measurement.name].worse(value, norm.noted) > 0:
             noted = make_flaw(record, measurement.name, measurement.gpu, _sentence(measurement))

@@ -13,7 +13,7 @@ from rekindle.host import paths
 from rekindle.records import Complaint
 
 COMPLAINT = "complaint"
-"""The field of a task's result with a failure of ours; ``msg`` has both parts as one text, for people."""
+"""The field of a task's result with the parts of a failure of ours; ``msg`` is one text, for people."""
 
 
 class TaskFailure(Complaint):
@@ -22,8 +22,10 @@ class TaskFailure(Complaint):
 
 def fail_with(complaint: Complaint) -> dict[str, Any]:
     """Return the fields of a failed task's result."""
-    both = {"message": complaint.message, "fix": complaint.fix}
-    return {"failed": True, "msg": str(complaint), COMPLAINT: both}
+    parts = {"message": complaint.message, "fix": complaint.fix}
+    if complaint.action:
+        parts["action"] = complaint.action
+    return {"failed": True, "msg": str(complaint), COMPLAINT: parts}
 
 
 def read_documented_options(action: str) -> dict[str, dict[str, Any]]:

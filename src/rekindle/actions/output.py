@@ -36,7 +36,7 @@ def explain_failure(action: str, result: dict[str, Any]) -> Complaint:
     """Return why a task failed; there is a fix in it only if the ``action`` is ours, and not a host's."""
     ours = result.get(COMPLAINT) if action.startswith(_OURS) else None
     if ours:
-        return Complaint(str(ours["message"]), str(ours["fix"]))
+        return Complaint(str(ours["message"]), str(ours["fix"]), ours.get("action"))
     message = str(result.get("msg") or result.get("censored") or "")
     if result.get("rc"):  # a command's own words are better than Ansible's
         message = str(result.get("stderr") or result.get("stdout") or message)

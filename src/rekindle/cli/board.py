@@ -21,8 +21,8 @@ from rekindle.results.board import Board, make_board_of_runs
 from rekindle.results.contents import Results
 from rekindle.results.gpu_trends import find_gpu_trends
 
-from .record_paths import Runs, gather_folders
-from .verb import OF_STATE, Answer, Json, Verb, print_answer
+from .record_paths import gather_folders
+from .verb import OF_STATE, Answer, Json, Runs, Verb, print_answer
 
 
 def run(

@@ -11,8 +11,8 @@ import typer
 from rekindle.capsule.wheelhouse import LockBundle, bundle_wheels
 from rekindle.host import folders
 
-from .record_paths import NEWEST, find_records
-from .verb import OK, Answer, Json, Verb, print_answer
+from .record_paths import find_records
+from .verb import NEWEST, OK, Answer, Json, Verb, print_answer
 
 
 def run(

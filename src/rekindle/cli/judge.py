@@ -12,8 +12,8 @@ from rekindle.results.collection import judge_again
 from rekindle.results.contents import gather_results
 from rekindle.results.row import Row
 
-from .record_paths import NEWEST, Folder, is_results, read_host_folder
-from .verb import FAILED, OK, UNKNOWN, Answer, Json, Verb, print_answer
+from .record_paths import is_results, read_host_folder
+from .verb import FAILED, NEWEST, OK, UNKNOWN, Answer, Folder, Json, Verb, print_answer
 
 
 def run(folder: Folder = NEWEST, json: Json = False) -> Answer:

@@ -21,8 +21,8 @@ from rekindle.solver.agreement import Agreement, solve_together
 from rekindle.solver.catalogue import list_environments, load_rules
 from rekindle.solver.choice import Request
 
-from .record_paths import NEWEST, find_records, is_results
-from .verb import OK, UNKNOWN, Answer, Json, Verb, print_answer
+from .record_paths import find_records, is_results
+from .verb import NEWEST, OK, UNKNOWN, Answer, Json, Verb, print_answer
 
 _DRIVER = re.compile(r"driver=([0-9]{1,5}(?:\.[0-9]{1,5}){0,3})")
 

@@ -2,36 +2,12 @@
 """The records of a path on the command line: a results folder, a host's, or the file itself."""
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from rekindle.host import folders
 from rekindle.records import RecordError
 from rekindle.records.base import has_schema
 from rekindle.records.layout import play_in
 from rekindle.results.contents import HostResults, Results, gather_host, gather_results
-
-NEWEST = Path("results", folders.LATEST)
-"""What a verb reads that is given no folder of results."""
-
-Folder = Annotated[
-    Path,
-    typer.Argument(
-        metavar="[FOLDER]",
-        help="Of results, of a host or a job in it, or a workspace of NVFlare; the newest run by default.",
-    ),
-]
-
-Runs = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="[RESULTS]...",
-        help="Folders of a run, or of runs as results/ is; the newest run by default.",
-        default_factory=lambda: [NEWEST],
-        show_default=False,
-    ),
-]
 
 _OF_A_HOST = (
     folders.LEASE_RECORD,

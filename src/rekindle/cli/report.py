@@ -12,8 +12,8 @@ from rekindle.results import seal
 from rekindle.results.contents import HostResults, Results
 from rekindle.results.row import Row
 
-from .record_paths import NEWEST, Folder, is_host, is_results, read_host_folder
-from .verb import FAILED, OK, UNKNOWN, Answer, Json, Verb, print_answer
+from .record_paths import is_host, is_results, read_host_folder
+from .verb import FAILED, NEWEST, OK, UNKNOWN, Answer, Folder, Json, Verb, print_answer
 
 _RECORDED = "Verdicts are as they were recorded and were not judged again: `rekindle judge {}` does that."
 

@@ -4,8 +4,8 @@
 from rekindle.report.runs import RunsData, format_runs, make_runs_data
 from rekindle.report.table import measure_terminal
 
-from .record_paths import Runs, gather_folders
-from .verb import OK, Answer, Json, Verb, print_answer
+from .record_paths import gather_folders
+from .verb import OK, Answer, Json, Runs, Verb, print_answer
 
 
 def run(folders: Runs, json: Json = False) -> Answer:

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all verbs share: answers, exit statuses, and the end of their help."""
+"""What all verbs share: arguments, answers, exit statuses, and the end of their help."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import typer
 
+from rekindle.host import folders
 from rekindle.records.text import format_json
 
 OK, FAILED, USAGE, UNKNOWN = range(4)
@@ -15,6 +17,28 @@ OK, FAILED, USAGE, UNKNOWN = range(4)
 OF_STATE = {"ok": OK, "failed": FAILED, "unknown": UNKNOWN}
 
 Json = Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")]
+
+
+NEWEST = Path("results", folders.LATEST)
+"""What a verb reads that is given no folder of results."""
+
+Folder = Annotated[
+    Path,
+    typer.Argument(
+        metavar="[FOLDER]",
+        help="Of results, of a host or a job in it, or a workspace of NVFlare; the newest run by default.",
+    ),
+]
+
+Runs = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="[RESULTS]...",
+        help="Folders of a run, or of runs as results/ is; the newest run by default.",
+        default_factory=lambda: [NEWEST],
+        show_default=False,
+    ),
+]
 
 
 class Refusal(msgspec.Struct):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``rekindle verify RESULTS``: whether a results folder and its runs are as they were sealed."""
+"""``rekindle verify RESULTS``: whether a results folder, or a certificate, is as it was sealed."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,11 +15,10 @@ from rekindle.records import PlacedRecord, RecordError, VerdictRecord
 from rekindle.records.base import read_valid
 from rekindle.records.layout import outcome_in
 from rekindle.records.text import fold_line
-from rekindle.results import seal, signature, state
+from rekindle.results import certificate, seal, signature, state
 from rekindle.results.contents import locate_placed
 
-from .record_paths import NEWEST
-from .verb import FAILED, OK, Answer, Json, Verb, print_answer
+from .verb import FAILED, NEWEST, OK, Answer, Json, Verb, print_answer
 
 _KEY_LIMIT = 1 << 16
 _PLACED = ".placed.json"
@@ -53,13 +52,17 @@ class Verification(msgspec.Struct):
 
 def run(
     results: Annotated[
-        Path, typer.Argument(metavar="[RESULTS]", help="A folder under results/; the newest by default.")
+        Path,
+        typer.Argument(
+            metavar="[RESULTS]",
+            help="A folder under results/, the newest by default; or a certificate of rekindle accept.",
+        ),
     ] = NEWEST,
     key: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            metavar="KEY.pub",
-            help="The key that has to have sealed them, as OpenSSH writes it; yours by default.",
+            metavar="KEY",
+            help="Who has to have sealed them: a file KEY.pub of OpenSSH's, or SHA256:...; you by default.",
         ),
     ] = None,
     json: Json = False,
@@ -69,14 +72,21 @@ def run(
     Raises:
         RecordError: there is no run in the folder, or no public key in the file.
     """
+    own = state.find_public_key()
+    expected = _read_key(key) if key else own and signature.format_fingerprint(own)
+    keys: Literal["yours", "asked", "any"] = "asked" if key else "yours" if own else "any"
+    if certificate.is_certificate(results):
+        return _verify_certificate(results, expected, Verification([], keys), json)
+    if results.is_file():
+        message = f"{results} is no certificate of rekindle accept, or its beginning was altered."
+        raise RecordError(message, "ask whoever gave it to you for another, or name a folder under results/.")
     runs = _find_runs(results)
     if not runs and not (results / SUMS).exists():
         raise RecordError(f"{results} has no run.", "name a folder under results/.")
-    public = _read_key(key) if key else state.find_public_key()
-    verification = Verification([], "asked" if key else "yours" if public else "any")
+    verification = Verification([], keys)
     try:
         with storage.lock_folder(results):
-            sealed = seal.read_seal(results, public)
+            sealed = seal.read_seal(results, expected)
     except seal.SealError as error:
         verification.differs.append(str(error))
     else:
@@ -84,7 +94,7 @@ def run(
     lines = [line for verified in verification.runs for line in _lines(verified)] + verification.differs
     if verification.sealed and not verification.differs:
         lines.append(f"All other files are as they were sealed at {verification.sealed}.")
-    if public is None and verification.signer:
+    if expected is None and verification.signer:
         lines.append(
             f"They were sealed by the key {verification.signer}: only its owner knows whether it is the "
             "controller's."
@@ -97,10 +107,27 @@ VERB = Verb(
     "verify",
     run,
     Verification,
-    ("results/RUN", "results/RUN --key theirs.pub --json"),
+    ("results/RUN", "results/RUN --key theirs.pub --json", "gpus.html --key SHA256:kXZ..."),
     "everything is as it was sealed",
     "something was altered, removed or added, or is not sealed",
 )
+
+
+def _verify_certificate(path: Path, expected: str | None, verification: Verification, json: bool) -> Answer:
+    try:
+        signer = signature.format_fingerprint(certificate.find_page_signer(path))
+    except seal.SealError as error:
+        verification.differs.append(str(error))
+        return print_answer(FAILED, fold_line(str(error)), verification, json)
+    verification.signer = signer
+    text = f"{path} is as it was signed by the key {signer}"
+    if expected not in {None, signer}:
+        verification.differs.append(
+            f"{path} was signed by another key, {signer}. Fix: name its owner's by --key, if you trust it."
+        )
+        return print_answer(FAILED, fold_line(verification.differs[0]), verification, json)
+    text += "." if expected else ": ask whoever gave it to you whether that is theirs, and name it by --key."
+    return print_answer(OK, fold_line(text), verification, json)
 
 
 def _compare(results: Path, sealed: seal.Seal, runs: set[str], verification: Verification) -> None:
@@ -176,11 +203,15 @@ def _folders(results: Path) -> Iterator[Path]:
             yield path.parent
 
 
-def _read_key(path: Path) -> str:
+def _read_key(key: str) -> str:
+    """Return the fingerprint that was given, or that of a public key's file."""
+    if key.startswith("SHA256:"):
+        return key
+    path = Path(key)
     with suppress(OSError):
         if public := signature.parse_public_key(files.read_content(path.resolve(), _KEY_LIMIT)):
-            return public
+            return signature.format_fingerprint(public)
     raise RecordError(
         f"{path} is not a public key of Ed25519.",
-        "name the key.pub in ~/.local/state/rekindle of the controller's user.",
+        "name the key.pub in ~/.local/state/rekindle of the controller's user, or its fingerprint SHA256:…",
     )

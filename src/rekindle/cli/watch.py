@@ -18,9 +18,8 @@ from rekindle.results.contents import Results, gather_results
 from rekindle.results.journal import is_playing
 from rekindle.results.progress import HostProgress, RunProgress, watch_results
 
-from .record_paths import NEWEST
 from .report import find_status
-from .verb import UNKNOWN, Answer, Verb
+from .verb import NEWEST, UNKNOWN, Answer, Verb
 
 
 def run(

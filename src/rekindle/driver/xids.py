@@ -3,7 +3,6 @@
 
 import ctypes
 import os
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -11,16 +10,11 @@ from typing import Any
 
 import pynvml
 
+from ..gpus.xids import Address, find_xid, parse_address
+
 KERNEL_LOG = Path("/dev/kmsg")
 _AT_ONCE = 1000
 """Most that is read of either source at once; the rest waits for the next sample."""
-_XID = re.compile(
-    r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F]{1,8}(?::[0-9a-fA-F]{1,8}){1,3})[^)]{0,40}\)[^:]{0,40}: (\d{1,9})"
-)
-"""Such as ``NVRM: Xid (PCI:0000:1b:00): 79, pid=…``."""
-
-_BusId = tuple[int, ...]
-"""Domain, bus and device."""
 
 
 class Xids:
@@ -80,7 +74,7 @@ class _KernelLog:
     """The kernel's messages, where this user may read them and NVIDIA's driver writes to them."""
 
     def __init__(self, handles: dict[str, Any]) -> None:
-        self.watched: dict[_BusId, str] = {}
+        self.watched: dict[Address, str] = {}
         self._file: int | None = None
         if not handles:
             return
@@ -89,13 +83,14 @@ class _KernelLog:
             if any("NVRM: " in record for record in self._read(1 << 20)):
                 for uuid, handle in handles.items():
                     with suppress(pynvml.NVMLError):
-                        self.watched[_bus_id(pynvml.nvmlDeviceGetPciInfo(handle).busId)] = uuid
+                        bus = pynvml.nvmlDeviceGetPciInfo(handle).busId
+                        self.watched[parse_address(bus.decode() if isinstance(bus, bytes) else bus)] = uuid
 
     def errors(self) -> Iterator[tuple[str, int]]:
         for record in self._read(_AT_ONCE) if self.watched else ():
-            match = _XID.search(record)
-            if match and (uuid := self.watched.get(_bus_id(match[1]))):
-                yield uuid, int(match[2])
+            found = find_xid(record)
+            if found and (uuid := self.watched.get(found[0])):
+                yield uuid, found[1]
 
     def _read(self, most: int) -> list[str]:
         """Return the records that have not been read; the kernel drops the oldest that nobody reads."""
@@ -116,9 +111,3 @@ class _KernelLog:
 def _address(handle: Any) -> int | None:
     """Return what identifies an NVML handle, even after its GPU stopped answering."""
     return ctypes.cast(handle, ctypes.c_void_p).value
-
-
-def _bus_id(text: str | bytes) -> _BusId:
-    """Return a PCI bus id of NVML's (``00000000:1B:00.0``) or of the kernel's (``0000:1b:00``)."""
-    words = (text.decode() if isinstance(text, bytes) else text).partition(".")[0]
-    return tuple(int(word, 16) for word in words.split(":"))

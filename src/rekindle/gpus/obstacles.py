@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from rekindle.records import Complaint, Gpu
+from rekindle.records.action import Action
 from rekindle.records.complaint import ANOTHER
 
 
@@ -19,6 +20,7 @@ class Obstacle(NamedTuple):
     message: str
     """One sentence; ``{gpu}`` and ``{value}`` go in."""
     fix: str
+    action: Action
     refuses: bool = True
     """Whether no job can run on it; else it is a warning."""
     only: tuple[str, str] | None = None
@@ -41,12 +43,14 @@ OBSTACLES = (
         "Prohibited",
         "{gpu} is in compute mode {value}, in which no process may use it.",
         _MODES,
+        "DRAIN",
     ),
     Obstacle(
         "compute_mode",
         "Exclusive.*",
         "{gpu} is in compute mode {value}: a second process on it fails, so no two ranks can share it.",
         _MODES,
+        "NONE",
         refuses=False,
     ),
     Obstacle(
@@ -54,47 +58,60 @@ OBSTACLES = (
         "In Progress",
         "{gpu} has not joined the NVSwitch fabric ({value}), and CUDA does not start before (error 802).",
         f"wait a minute and run preflight again; if it stays, {_FABRIC}",
+        "RETEST",
     ),
     Obstacle(
         "fabric/state",
         "Not Started",
         "{gpu} has not begun to join the NVSwitch fabric, and CUDA does not start before (error 802).",
         _FABRIC,
+        "DRAIN",
     ),
     Obstacle(
         "fabric/status",
         "(?!Success).*",
         "{gpu} could not join the NVSwitch fabric: {value}.",
         _FABRIC,
+        "DRAIN",
         only=("fabric/state", "Completed"),
     ),
-    Obstacle("fabric/health/summary", "Unhealthy", "{gpu} has an unhealthy NVSwitch fabric.", _CHECK),
     Obstacle(
-        "fabric/health/route_unhealthy", "True|Yes", "{gpu} has a route of its fabric that fails.", _CHECK
+        "fabric/health/summary", "Unhealthy", "{gpu} has an unhealthy NVSwitch fabric.", _CHECK, "DRAIN"
+    ),
+    Obstacle(
+        "fabric/health/route_unhealthy",
+        "True|Yes",
+        "{gpu} has a route of its fabric that fails.",
+        _CHECK,
+        "DRAIN",
     ),
     Obstacle(
         "fabric/health/route_recovery_in_progress",
         "True|Yes",
         "{gpu} waits until a route of its fabric has recovered.",
         f"wait a minute and run preflight again; if it stays, {_CHECK}",
+        "RETEST",
     ),
     Obstacle(
         "fabric/health/access_timeout_recovery",
         "True|Yes",
         "{gpu} waits until its fabric has recovered from a timeout.",
         f"wait a minute and run preflight again; if it stays, {_CHECK}",
+        "RETEST",
     ),
     Obstacle(
         "fabric/health/incorrect_configuration",
         "(?!False|No).*",
         "{gpu} has a fabric that is configured wrongly: {value}.",
         _FABRIC,
+        "DRAIN",
     ),
     Obstacle(
         "fabric/health/bandwidth",
         "Degraded",
         "{gpu} has less bandwidth to the fabric than it should.",
         _CHECK,
+        "DRAIN",
         refuses=False,
     ),
     Obstacle(
@@ -102,6 +119,7 @@ OBSTACLES = (
         "Limited Capacity",
         "{gpu} has a fabric of limited capacity.",
         _CHECK,
+        "DRAIN",
         refuses=False,
     ),
     Obstacle(
@@ -109,6 +127,7 @@ OBSTACLES = (
         "(?!Licensed).*",
         "{gpu} is a vGPU without a licence ({value}): its driver slows CUDA down and then stops it.",
         f"have the owner of the host license it (nvidia-gridd and its token), or {ANOTHER} one.",
+        "DRAIN",
         only=(_MODE, "VGPU"),
         missing="none is shown",
     ),
@@ -117,31 +136,49 @@ OBSTACLES = (
         "Host V(GPU|SGA)",
         "{gpu} is lent to virtual machines ({value}), and the driver for that runs no CUDA.",
         f"use a virtual machine there, or {ANOTHER} host.",
+        "DRAIN",
     ),
-    Obstacle("gpu_reset_status/reset_required", "Yes", "{gpu} needs a reset.", _RESET),
+    Obstacle("gpu_reset_status/reset_required", "Yes", "{gpu} needs a reset.", _RESET, "RESET_GPU"),
     Obstacle(
         "gpu_reset_status/drain_and_reset_recommended",
         "Yes",
         "{gpu} needs a reset as soon as nothing runs on it.",
         _RESET,
+        "RESET_GPU",
     ),
     *(
-        Obstacle(f"retired_pages/{name}", "Yes", "{gpu} waits for the retirement of a memory page.", _RESET)
+        Obstacle(
+            f"retired_pages/{name}",
+            "Yes",
+            "{gpu} waits for the retirement of a memory page.",
+            _RESET,
+            "RESET_GPU",
+        )
         for name in ("pending_retirement", "pending_blacklist")
     ),
-    Obstacle("ecc_errors/channel_repair_pending", "Yes", "{gpu} waits for the repair of its memory.", _RESET),
-    Obstacle("ecc_errors/tpc_repair_pending", "Yes", "{gpu} waits for the repair of a TPC.", _RESET),
+    Obstacle(
+        "ecc_errors/channel_repair_pending",
+        "Yes",
+        "{gpu} waits for the repair of its memory.",
+        _RESET,
+        "RESET_GPU",
+    ),
+    Obstacle(
+        "ecc_errors/tpc_repair_pending", "Yes", "{gpu} waits for the repair of a TPC.", _RESET, "RESET_GPU"
+    ),
     Obstacle(
         "ecc_errors/unrepairable_memory",
         "Yes",
         "{gpu} has memory that cannot be repaired.",
         f"{ANOTHER} host, as this GPU has to be replaced.",
+        "REPLACE",
     ),
     Obstacle(
         "ecc_errors/aggregate/sram_threshold_exceeded",
         "Yes",
         "{gpu} has had more uncorrected errors of its SRAM than NVIDIA allows.",
         f"have it tested by its owner, or {ANOTHER} host.",
+        "DRAIN",
         refuses=False,
     ),
     Obstacle(
@@ -149,6 +186,7 @@ OBSTACLES = (
         ".*",
         "{gpu} has MIG mode {value} from its next reset.",
         _RESET,
+        "NONE",
         refuses=False,
         other="mig_mode/current_mig",
     ),
@@ -157,6 +195,7 @@ OBSTACLES = (
         ".*",
         "{gpu} has ECC {value} from its next reset.",
         _RESET,
+        "NONE",
         refuses=False,
         other="ecc_mode/current_ecc",
     ),
@@ -188,4 +227,4 @@ def find_obstacles(gpu: Gpu, name: str, *, refuses: bool) -> Iterator[Complaint]
         told.add(group)
         if obstacle.refuses is refuses:
             message = obstacle.message.format(gpu=name, value=value)
-            yield Complaint(message, obstacle.fix.format(index=gpu.index))
+            yield Complaint(message, obstacle.fix.format(index=gpu.index), obstacle.action)

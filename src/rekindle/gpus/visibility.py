@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from rekindle.records import Complaint, Driver, FailedProbe, Gpu, HostRecord, PciGpu
+from rekindle.records.action import Action
 from rekindle.records.complaint import ANOTHER
 from rekindle.records.text import fold_line
 
@@ -25,22 +26,31 @@ _MODULE = {True: " with its open kernel module", False: " with its proprietary k
 _OTHER_MODULE = ({True, False}, {True, None})
 """Module that a model needs and loaded module, where they differ; an unknown one may be either."""
 _ANOTHER = "or use another host"
-_BY_WORDS = (
+_BY_WORDS: tuple[tuple[str, str, Action], ...] = (
     (
         r"driver/library version mismatch",
         "restart the host, as the driver was updated and the one before it is still loaded",
+        "REBOOT",
     ),
     (
         r"insufficient permissions",
         "give this user access to /dev/nvidia* (the group video, or the container's devices)",
+        "DRAIN",
     ),
-    (r"access blocked by the operating system", "update Windows' driver, which WSL uses, and restart WSL"),
+    (
+        r"access blocked by the operating system",
+        "update Windows' driver, which WSL uses, and restart WSL",
+        "UPDATE_DRIVER",
+    ),
     (
         r"NVML: Unknown Error",
         "start the container again, which lost its devices, or restart the host if there is no container",
+        "REBOOT",
     ),
 )
-"""Message of nvidia-smi → the remedy for any GPU."""
+"""Message of nvidia-smi → the remedy for any GPU, and its action."""
+
+_Cure = tuple[str, Action]
 
 
 def has_trace(host: HostRecord) -> bool:
@@ -76,14 +86,17 @@ def explain_absent(host: HostRecord) -> Complaint | None:
         return Complaint(
             f"The GPUs' state cannot be known{reason}",
             f"look for Xid lines in dmesg, then restart the host or {ANOTHER} one.",
+            "RETEST",
         )
     which = f" ({_named(host.pci_devices)})" if host.pci_devices else ""
     words = failed.message if failed else ""
-    cure = next((cure for pattern, cure in _BY_WORDS if re.search(pattern, words, re.IGNORECASE)), None)
+    cures = ((fix, action) for pattern, fix, action in _BY_WORDS if re.search(pattern, words, re.IGNORECASE))
+    cure: _Cure | None = next(cures, None)
     if host.driver is None:
         on_bus = "an unknown number of" if host.pci_gpus is None else str(host.pci_gpus)
         message = f"No NVIDIA driver is loaded, and {on_bus} NVIDIA GPUs{which} are on the PCI bus{reason}"
-        return Complaint(message, f"{cure or _load(host)}.")
+        fix, action = cure or (_load(host), "UPDATE_DRIVER")
+        return Complaint(message, f"{fix}.", action)
     on_bus = "how many are on the PCI bus cannot be read"
     if host.pci_gpus is not None:
         on_bus = f"{host.pci_gpus}{which} are on the PCI bus"
@@ -91,8 +104,10 @@ def explain_absent(host: HostRecord) -> Complaint | None:
     if cure is None and host.pci_gpus:
         cure = _cure(host, host.pci_devices)
         if failed and failed.message == _NO_TOOL:
-            cure = f"install nvidia-smi of driver {host.driver.version}, and run preflight again"
-    return Complaint(message, f"{cure or _CONTAINER}.")
+            fix = f"install nvidia-smi of driver {host.driver.version}, and run preflight again"
+            cure = fix, "UPDATE_DRIVER"
+    fix, action = cure or (_CONTAINER, "DRAIN")
+    return Complaint(message, f"{fix}.", action)
 
 
 def explain_hidden(host: HostRecord) -> Complaint | None:
@@ -103,7 +118,8 @@ def explain_hidden(host: HostRecord) -> Complaint | None:
     out = [pci_gpu for pci_gpu in host.pci_devices if normalise_address(pci_gpu.address) not in shown]
     missing = ", ".join(f"{_name(pci_gpu)} at {pci_gpu.address}" for pci_gpu in out)
     message = f"{host.pci_gpus} NVIDIA GPUs are on the PCI bus but the driver shows {len(host.gpus)}"
-    return Complaint(f"{message}{f': {missing} is missing' if missing else ''}.", f"{_cure(host, out)}.")
+    fix, action = _cure(host, out)
+    return Complaint(f"{message}{f': {missing} is missing' if missing else ''}.", f"{fix}.", action)
 
 
 def end_with_reason(failed: FailedProbe | None) -> str:
@@ -129,7 +145,7 @@ def _load(host: HostRecord) -> str:
     return f"load an NVIDIA driver ≥ {first}{module}{last}{instead} and run preflight again"
 
 
-def _cure(host: HostRecord, out: Iterable[PciGpu]) -> str:
+def _cure(host: HostRecord, out: Iterable[PciGpu]) -> _Cure:
     """Return what makes the loaded driver show GPUs that are on the bus."""
     driver, out = host.driver, list(out)
     for pci_gpu in out if driver else ():
@@ -139,17 +155,22 @@ def _cure(host: HostRecord, out: Iterable[PciGpu]) -> str:
             continue
         kind, last = _MODULE[model.open_module], model.last_driver
         if since and parse_version(driver.version) < parse_version(since):
-            return f"load driver ≥ {since}{kind}, as {name} needs that and {driver.version} is loaded"
+            newer = f"load driver ≥ {since}{kind}, as {name} needs that and {driver.version} is loaded"
+            return newer, "UPDATE_DRIVER"
         if last and parse_version(driver.version)[:1] > parse_version(last):
-            return f"load a driver of branch {last}{kind}, the last for {name}, as {driver.version} is loaded"
+            older = (
+                f"load a driver of branch {last}{kind}, the last for {name}, as {driver.version} is loaded"
+            )
+            return older, "UPDATE_DRIVER"
         if model.open_module is not None and {model.open_module, driver.open_module} in _OTHER_MODULE:
-            return f"load driver {driver.version}{kind}, which {name} needs"
+            return f"load driver {driver.version}{kind}, which {name} needs", "UPDATE_DRIVER"
     fallen = "look for Xid lines in dmesg (79: fallen off the bus), reset the GPUs or restart the host"
     unknown = any(find_device_name(pci_gpu.device) is None for pci_gpu in out) or not (out or host.gpus)
     if driver and unknown:
         newer = f"load a newer driver if they came out after {driver.version}"
-        return f"{newer} (Blackwell needs the open kernel module); else {fallen}, {_ANOTHER}"
-    return f"{fallen}, {_ANOTHER}"
+        newer += " (Blackwell needs the open kernel module)"
+        return f"{newer}; else {fallen}, {_ANOTHER}", "UPDATE_DRIVER"
+    return f"{fallen}, {_ANOTHER}", "REBOOT"
 
 
 def _named(devices: Iterable[PciGpu]) -> str:
@@ -188,6 +209,7 @@ def refuse_mig(gpu: Gpu) -> Complaint:
         f"GPU {gpu.index} ({name}) is in MIG mode, and jobs run on whole GPUs: "
         "a process has one MIG instance at most.",
         f"switch it off (nvidia-smi -i {gpu.index} -mig 0, as root), or use another host.",
+        "NONE",
     )
 
 

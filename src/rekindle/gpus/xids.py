@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the driver's error codes (Xid) mean, by the vendor's catalog."""
+"""The driver's error codes (Xid): lines of the kernel's log, and what the vendor's catalog says."""
 
+import re
 from functools import cache
 from importlib.resources import files
 
 from rekindle.records import Record, allow_decoding, decode_json
-from rekindle.records.acceptance import Action
+from rekindle.records.action import Action
 
 
 class _Xid(Record, kw_only=True, frozen=True):
@@ -29,6 +30,16 @@ class _Xids(Record, kw_only=True, frozen=True):
     xids: dict[str, _Xid]
 
 
+_LINE = re.compile(
+    r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F]{1,8}(?::[0-9a-fA-F]{1,8}){1,3})[^)]{0,40}\)[^:]{0,40}: (\d{1,9})"
+)
+"""Such as ``NVRM: Xid (PCI:0000:1b:00): 79, pid=…``."""
+_AGED = re.compile(r"\[ {0,9}(\d{1,12}\.\d{1,9})\] ")
+_UPTIME = re.compile(r"(\d{1,12}\.\d{1,9}) ")
+
+Address = tuple[int, ...]
+"""Domain, bus and device."""
+
 _UNKNOWN = _Xid(means="not in our list", asks="look it up in the vendor's catalog", bucket="")
 
 
@@ -41,6 +52,34 @@ def name_xid(code: int) -> str:
 def find_xid_action(code: int) -> Action:
     """Return what it asks the host's operator for; an unknown code asks for somebody to look."""
     return _xids().actions.get(_of(code).bucket, "DRAIN")
+
+
+def parse_address(text: str) -> Address:
+    """Return a PCI address of NVML's (``00000000:1B:00.0``) or of the kernel's (``0000:1b:00``)."""
+    return tuple(int(word, 16) for word in text.partition(".")[0].split(":"))
+
+
+def find_xid(line: str) -> tuple[Address, int] | None:
+    """Return the GPU and the code in a line of the kernel's log; None if it has none."""
+    match = _LINE.search(line)
+    return (parse_address(match[1]), int(match[2])) if match else None
+
+
+def find_recent_xids(log: str, within_s: float) -> dict[Address, list[int]]:
+    """Return the codes of the last seconds by GPU, each once; a line without its time is of unknown age.
+
+    Args:
+        log: what /proc/uptime has, and then lines as dmesg prints them.
+        within_s: how old they may be.
+    """
+    up = _UPTIME.match(log)
+    found: dict[Address, list[int]] = {}
+    for line in log.splitlines():
+        at, xid = _AGED.match(line), find_xid(line)
+        if up and at and xid and 0 <= float(up[1]) - float(at[1]) <= within_s:
+            codes = found.setdefault(xid[0], [])
+            codes += [xid[1]] if xid[1] not in codes else []
+    return found
 
 
 def _of(code: int) -> _Xid:

@@ -56,6 +56,14 @@ class Frames(dict[str, Frame]):
         )
 
 
+class PartialFrames(Frames):
+    """Frames of the probes that were asked for alone; any other is as one whose program is not there."""
+
+    def __missing__(self, name: str) -> Frame:
+        """Return a frame without an answer."""
+        return Frame("127", "")
+
+
 def parse_frames(raw: str, nonce: str) -> Frames:
     """Return the frames of ``raw`` by name; bytes that are not UTF-8 become U+FFFD.
 
@@ -112,9 +120,14 @@ LIMITS_S = (20, 60)
 
 
 def ask_frames(
-    execute: Callable[..., dict[str, Any]], root: str, tmpdir: str, *probes: str, through: Sequence[str] = ()
+    execute: Callable[..., dict[str, Any]],
+    root: str,
+    tmpdir: str,
+    *probes: str,
+    through: Sequence[str] = (),
+    limits_s: Sequence[int] = (),
 ) -> Frames:
-    """Return the host's answer, without changes to the host; a late probe is tried once more.
+    """Return the host's answer, without changes to the host; a late probe is tried again.
 
     Args:
         execute: an action's ``_low_level_execute_command``.
@@ -122,12 +135,13 @@ def ask_frames(
         tmpdir: TMPDIR there.
         probes: names of the probes; all by default.
         through: command and options that run it elsewhere, such as srun's.
+        limits_s: seconds of each try; empty for the usual ones.
 
     Raises:
         FactsError: it failed, or its answer cannot be used.
     """
     frames = Frames()
-    for limit_s in LIMITS_S:
+    for limit_s in limits_s or LIMITS_S:
         nonce = secrets.token_hex(8)
         command = shlex.join([*through, "sh", "-s", "--", nonce, root, tmpdir, str(limit_s), *probes])
         answer = execute(command, sudoable=False, in_data=COLLECTOR.read_bytes())

@@ -6,22 +6,10 @@ from collections.abc import Iterable, Iterator
 
 from rekindle.gpus import visibility
 from rekindle.gpus.models import choose_python, parse_version
-from rekindle.gpus.obstacles import find_obstacles
-from rekindle.gpus.visibility import is_mig, refuse_mig
-from rekindle.host import folders
-from rekindle.records import Complaint, Gpu, HostRecord, Python
-from rekindle.records.complaint import ANOTHER
+from rekindle.records import Complaint, HostRecord, Python
 
+from .gpu_flaws import find_gpu_flaws, find_memory_in_use, list_gpu_warnings
 from .record import find_path_flaw
-
-MAX_MEMORY_IN_USE_MIB = 15
-"""On a GPU before a run. Source: facebookresearch/gcm."""
-
-MAX_UNCORRECTED_ECC = 0
-"""Volatile. Source: azurehpc-health-checks, facebookresearch/gcm."""
-
-HARDWARE_SLOWDOWNS = {"hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown"}
-"""Clock event reasons that show a fault of the hardware, its cooling or its power. Source: leptonai/gpud."""
 
 MIN_TMPDIR_GB = 2.0
 """Ours: larger than any one file that an install unpacks or a federated round passes on; a full TMPDIR
@@ -68,19 +56,17 @@ def find_unmet(host: HostRecord, *, gpus_required: bool, min_free_gb: float) -> 
         gpus_required: whether a host without working GPUs is refused.
         min_free_gb: free space in GB (10⁹ bytes) that the disk of Rekindle's folder must have.
     """
-    gpus = [*_driver(host), *_gpus(host)] or [*_cuda(host)] if gpus_required or host.gpus else []
+    gpus = [*find_gpu_flaws(host), *find_memory_in_use(host)] if gpus_required or host.gpus else []
     folders_and_space = [*_folders(host), *_space(host, min_free_gb), *_limits(host)]
     return [*gpus, *_slow(host), *folders_and_space, *_python(host), *_interpreter(host)]
 
 
 def list_warnings(host: HostRecord) -> list[Complaint]:
     """Return what a host that can be used does worse than others, or soon will."""
-    found = [complaint for gpu in host.gpus for complaint in find_obstacles(gpu, _label(gpu), refuses=False)]
-    if (failed := host.find_failed("nvidia-smi")) and host.gpus and failed.answered:
-        found.append(Complaint(failed.message, "note the GPU's serial number, and tell the host's owner."))
+    found = list_gpu_warnings(host)
     if failed := host.find_failed("start-tmpdir"):
         fix = "set rekindle_tmpdir to a place without noexec, if a job compiles (torch.compile, Triton)."
-        found.append(Complaint(f"TMPDIR (rekindle_tmpdir): {failed.message}", fix))
+        found.append(Complaint(f"TMPDIR (rekindle_tmpdir): {failed.message}", fix, "NONE"))
     return found
 
 
@@ -92,6 +78,7 @@ def find_twin(host: HostRecord, others: Iterable[HostRecord]) -> Complaint | Non
             return Complaint(
                 f"{host.host} is the same machine as {other.host}, and both have the folder {host.root}.",
                 "take one of both names out of the inventory, or give each a rekindle_root of its own.",
+                "NONE",
             )
     return None
 
@@ -103,113 +90,8 @@ def _slow(host: HostRecord) -> Iterator[Complaint]:
             yield Complaint(
                 f"The host was slow, and {_FACTS[failed.name]} is not known: {failed.message}",
                 "run preflight again when it has less to do, or ask for another one.",
+                "RETEST",
             )
-
-
-def _driver(host: HostRecord) -> Iterator[Complaint]:
-    """Yield a complaint about the first reason why the driver does not report the host's GPUs."""
-    failed = host.find_failed("nvidia-smi")
-    if host.gpus:
-        if failed and not failed.answered:
-            message = f"The GPUs' health cannot be known{visibility.end_with_reason(failed)}"
-            yield Complaint(message, "run nvidia-smi -q there, and repair what it reports.")
-        return
-    reason = visibility.end_with_reason(failed)
-    on_bus = "an unknown number of" if host.pci_gpus is None else "no"
-    yield visibility.explain_absent(host) or Complaint(
-        f"No NVIDIA driver is loaded, and {on_bus} NVIDIA GPUs are on the PCI bus{reason}",
-        "use a host with GPUs, or set rekindle_gpus_required to false for CPU builds.",
-    )
-
-
-def _gpus(host: HostRecord) -> Iterator[Complaint]:
-    if hidden := visibility.explain_hidden(host):
-        yield hidden
-    for gpu in host.gpus:
-        name = _label(gpu)
-        yield from _health(gpu, name)
-        yield from _memory_in_use(gpu, name, host.root)
-
-
-def _label(gpu: Gpu) -> str:
-    return f"GPU {gpu.index} ({gpu.uuid or gpu.pci_bus_id or 'unnamed'})"
-
-
-_CUDA = (
-    (
-        r"\(802\)",
-        "see that nvidia-fabricmanager runs, or set the GPUs ready (nvidia-smi conf-compute -srs 1)",
-    ),
-    (r"\(803\)", "restart the host, as the driver was updated and the one before it is still loaded"),
-    (r"\(34\)", "take the CUDA toolkit's stubs out of LD_LIBRARY_PATH"),
-    (
-        r"\((?:100|999)\)",
-        "load nvidia-uvm there (modprobe nvidia-uvm), and see that this user may open /dev/nvidia*",
-    ),
-    (r"libcuda", "install the driver's libcuda (a container: NVIDIA_DRIVER_CAPABILITIES=compute,utility)"),
-)
-"""Message of the trial → the remedy."""
-
-
-def _cuda(host: HostRecord) -> Iterator[Complaint]:
-    """Yield why CUDA does not start although GPUs show; a stand-in for nvidia-smi alone needs no libcuda."""
-    failed, driver = host.find_failed("cuda"), host.driver
-    if (
-        failed
-        and host.gpus
-        and driver
-        and not ("libcuda" in failed.message and driver.source == "nvidia-smi")
-    ):
-        fix = next((fix for pattern, fix in _CUDA if re.search(pattern, failed.message)), "restart the host")
-        yield Complaint(failed.message, f"{fix}, or {ANOTHER}.")
-
-
-def _health(gpu: Gpu, name: str) -> Iterator[Complaint]:
-    if gpu.state == "lost":
-        yield Complaint(
-            f"{name} is lost: {gpu.message}.", f"restart the host; if it stays lost, {ANOTHER} one."
-        )
-    if gpu.state == "error":
-        yield Complaint(
-            f"{name} is in error: {gpu.message}.",
-            f"reset it (nvidia-smi --gpu-reset -i {gpu.index}) or restart the host, or {ANOTHER}.",
-        )
-    if is_mig(gpu):
-        yield refuse_mig(gpu)
-    yield from find_obstacles(gpu, name, refuses=True)
-    if (gpu.ecc_uncorrected_volatile or 0) > MAX_UNCORRECTED_ECC:
-        yield Complaint(
-            f"{name} has {gpu.ecc_uncorrected_volatile} uncorrected ECC errors, "
-            f"{MAX_UNCORRECTED_ECC} are allowed.",
-            f"reset it or restart the host; if they come back, {ANOTHER} one.",
-        )
-    if gpu.row_remap_pending:
-        fix = "reset it or restart the host, which carries the remap out."
-        yield Complaint(f"{name} waits for a row remap.", fix)
-    if gpu.row_remap_failure:
-        fix = f"{ANOTHER} host, as this GPU has to be replaced."
-        yield Complaint(f"{name} failed to remap a row.", fix)
-    if slow := sorted(HARDWARE_SLOWDOWNS.intersection(gpu.throttle_reasons)):
-        heat = "" if gpu.temperature_c is None else f" at {gpu.temperature_c} °C"
-        yield Complaint(
-            f"{name} is slowed down by its hardware{heat} ({', '.join(slow)}).",
-            "have the host's cooling and power checked.",
-        )
-
-
-def _memory_in_use(gpu: Gpu, name: str, root: str) -> Iterator[Complaint]:
-    """Yield a complaint about memory that others use; our own job is followed, its leftovers are ended."""
-    others = [process for process in gpu.processes if not process.name.startswith(f"{root}/{folders.ENVS}/")]
-    total = gpu.memory_used_mib or 0 if len(others) == len(gpu.processes) else 0
-    used = max(total, sum(process.memory_mib or 0 for process in others))
-    if used <= MAX_MEMORY_IN_USE_MIB:
-        return
-    holders = ", ".join(f"process {process.pid} ({process.name})" for process in others)
-    yield Complaint(
-        f"{name} has {used} MiB in use by {holders or 'unnamed processes'}, "
-        f"{MAX_MEMORY_IN_USE_MIB} MiB are allowed.",
-        "end them, or wait until their owner is done.",
-    )
 
 
 def _folders(host: HostRecord) -> Iterator[Complaint]:
@@ -219,7 +101,8 @@ def _folders(host: HostRecord) -> Iterator[Complaint]:
         if failed and not failed.timed_out and failed.message not in said:
             said.add(failed.message)
             message = f"rekindle_{name} cannot be used: {failed.message}"
-            yield Complaint(message, f"set rekindle_{name} to a place to which you write, and nobody else.")
+            fix = f"set rekindle_{name} to a place to which you write, and nobody else."
+            yield Complaint(message, fix, "NONE")
         if (
             (failed := host.find_failed(f"files-{name}"))
             and not failed.timed_out
@@ -227,10 +110,10 @@ def _folders(host: HostRecord) -> Iterator[Complaint]:
         ):
             said.add(failed.message)
             fix = f"free space, inodes or quota there, or set rekindle_{name} to another file system."
-            yield Complaint(f"rekindle_{name} cannot be used: {failed.message}", fix)
+            yield Complaint(f"rekindle_{name} cannot be used: {failed.message}", fix, "NONE")
     if (failed := host.find_failed("start-root")) and not failed.timed_out:
         fix = "set rekindle_root to a place that is not mounted noexec."
-        yield Complaint(f"rekindle_root cannot be used: {failed.message}", fix)
+        yield Complaint(f"rekindle_root cannot be used: {failed.message}", fix, "NONE")
 
 
 def _limits(host: HostRecord) -> Iterator[Complaint]:
@@ -240,11 +123,13 @@ def _limits(host: HostRecord) -> Iterator[Complaint]:
         yield Complaint(
             f"No file may be larger than {int(blocks) / 2**21:.2f} GiB there (ulimit -f).",
             "raise fsize in /etc/security/limits.conf, or what sets it at login.",
+            "NONE",
         )
     if _FIGURE.fullmatch(kib) and host.gpus:
         yield Complaint(
             f"A process may have {int(kib) / 2**20:.1f} GiB of addresses (ulimit -v), and CUDA needs more.",
             "take as out of /etc/security/limits.conf, or what sets it at login.",
+            "NONE",
         )
 
 
@@ -262,20 +147,21 @@ def _space(host: HostRecord, min_free_gb: float) -> Iterator[Complaint]:
         if disk is None:
             failed = host.find_failed(f"disk-{use}")
             if not (failed and failed.timed_out):
-                yield Complaint(
-                    f"The free space of {name} cannot be read{visibility.end_with_reason(failed)}", fix
-                )
+                message = f"The free space of {name} cannot be read{visibility.end_with_reason(failed)}"
+                yield Complaint(message, fix, "NONE")
         elif disk.free_mib < gb * _MIB_PER_GB:
             yield Complaint(
                 f"{name} has too little free space: {disk.free_mib / _MIB_PER_GB:.2f} GB at {disk.path}, "
                 f"{gb:.2f} GB are needed.",
                 fix,
+                "NONE",
             )
         elif disk.free_inodes is not None and disk.free_inodes < MIN_INODES[use]:
             yield Complaint(
                 f"{name} has too few free inodes: {disk.free_inodes} at {disk.path}, "
                 f"{MIN_INODES[use]} are needed.",
                 fix,
+                "NONE",
             )
 
 
@@ -284,6 +170,7 @@ def _interpreter(host: HostRecord) -> Iterator[Complaint]:
         yield Complaint(
             f"ansible_python_interpreter cannot be used: {failed.message}",
             "correct it, or leave it out, and preflight finds one.",
+            "NONE",
         )
 
 
@@ -296,6 +183,7 @@ def _python(host: HostRecord) -> Iterator[Complaint]:
         f"No Python from 3.10 to 3.12 is on the host, found: {found}, "
         f"and Rekindle has none for {host.os.architecture}.",
         "install one of them (such as the packages python3.12 and python3.12-venv).",
+        "NONE",
     )
 
 

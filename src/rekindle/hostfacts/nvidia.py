@@ -11,8 +11,11 @@ from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 from xml.etree import ElementTree
 
+from msgspec.structs import replace
+
 from rekindle.gpus.models import find_capability
 from rekindle.gpus.obstacles import FIELDS
+from rekindle.gpus.xids import Address, find_recent_xids, parse_address
 from rekindle.records import Driver, Gpu, GpuProcess, convert_builtins
 
 from .frames import Frame, Frames
@@ -89,6 +92,9 @@ _NO_HANDLE = re.compile(
     re.IGNORECASE,
 )
 _LINK = re.compile(r"Link \d+: (?:([0-9]{1,6}(?:\.[0-9]{1,6})?) GB/s|<?inactive>?)", re.IGNORECASE)
+
+_RECENT_S = 600.0
+"""Ours: how long an Xid counts, as nothing in the log tells that the GPU was reset since."""
 
 Values = dict[str, str]
 State = Literal["ok", "lost", "error"]
@@ -188,7 +194,13 @@ def _gpus(log: ElementTree.Element, rows: list[Values], frames: Frames) -> tuple
         words = " ".join(message.split()).rstrip(".")
         new = Gpu(index=last + 1, state=state, message=words, pci_bus_id=_bus(address))
         last = max(last, gpus.setdefault(_bus(address), new).index)
-    return tuple(sorted(gpus.values(), key=lambda gpu: gpu.index))
+    xids = find_recent_xids(frames["xids"].text, _RECENT_S) if "xids" in frames else {}
+    found = (replace(gpu, xids=_codes(xids, gpu)) for gpu in gpus.values())
+    return tuple(sorted(found, key=lambda gpu: gpu.index))
+
+
+def _codes(xids: dict[Address, list[int]], gpu: Gpu) -> tuple[int, ...]:
+    return tuple(xids.get(parse_address(gpu.pci_bus_id), ())) if gpu.pci_bus_id else ()
 
 
 def _bus(address: str) -> str:

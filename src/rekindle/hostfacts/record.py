@@ -126,7 +126,13 @@ def _problem(name: str, frame: Frame, limit: str) -> str | None:
     return _failure(name, frame, printed)
 
 
+_STUCK = re.compile(r"(\d{1,10}) (\d{1,10})")
+
+
 def _failure(name: str, frame: Frame, printed: str) -> str | None:
+    if name == "stuck" and (stuck := _STUCK.match(frame.first_line)):
+        process, age = stuck.groups()
+        return f"nvidia-smi (process {process}) has hung in the driver for {age} s, and nothing ends it."
     if name in _TRIALS:
         return f"{_TRIALS[name]}: {_said(frame)}."
     if name in nvidia.COMMANDS and frame.status != "127":

@@ -44,7 +44,12 @@ def judge_measurements(run: Run) -> AcceptanceRecord:
         *((_offset(run.clocks.collected),) if run.clocks.collected else ()),
     )
     return evaluate_figures(
-        replace(record, started=_started(record, run.clocks.collected), measurements=(*others, *seen))
+        replace(
+            record,
+            started=_started(record, run.clocks.collected),
+            norms=run.spec.norms,
+            measurements=(*others, *seen),
+        )
     )
 
 

@@ -23,7 +23,7 @@ from rekindle.records import (
     VerdictKind,
     VerdictRecord,
 )
-from rekindle.records.acceptance import Action
+from rekindle.records.action import Action
 from rekindle.records.base import has_schema
 
 from . import summary

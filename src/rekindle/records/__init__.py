@@ -7,7 +7,7 @@ Each record is one JSON file with a versioned schema. Reading one that does not 
 
 # ruff: noqa: F401
 
-from .acceptance import AcceptanceRecord, AcceptedGpu, Kind, Measurement
+from .acceptance import AcceptanceRecord, AcceptedGpu, Kind, Measurement, Norm, Norms
 from .allocation import Allocation, Cluster, NodeGroup
 from .base import (
     Record,

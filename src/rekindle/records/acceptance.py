@@ -1,26 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """``acceptance.json``: what was measured of a host and its GPUs, and the norms of the figures."""
 
-from collections.abc import Iterable
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from .base import Few, Integer, Many, Number, Record, Seconds, Text, Timestamp
+from .action import Action
+from .base import Few, Integer, Many, Number, Record, Seconds, Table, Text, Timestamp
 from .host import GpuProcess
 
 JOBS = {"short": "acceptance", "burn": "acceptance-burn"}
 """The jobs that measure a host, by mode."""
-
-
-Action = Literal["NONE", "RETEST", "RESET_GPU", "REBOOT", "UPDATE_DRIVER", "DRAIN", "REPLACE"]
-"""What a finding asks the host's operator for, from the mildest."""
-
-
-def pick_severest(actions: Iterable[Action]) -> Action:
-    """Return the most severe of the actions; NONE without any."""
-    order: tuple[Action, ...] = get_args(Action)
-    return max(actions, key=order.index, default="NONE")
 
 
 class AcceptedGpu(Record, kw_only=True, frozen=True):
@@ -113,6 +103,35 @@ class Measurement(Record, kw_only=True, frozen=True):
     message: Text
 
 
+class Norm(Record, kw_only=True, frozen=True):
+    """A figure that healthy GPUs or hosts reach, and which ones."""
+
+    name: Text
+    """Of the measurement."""
+    value: Number
+    margin: Annotated[float, Meta(ge=0, lt=1)] = 0.0
+    """Share of the value that may be missing, where the value was measured and is not a floor."""
+    noted: Number | None = None
+    """A figure worse than this is noted, and fails only by the value."""
+    models: Few[Text] = ()
+    """Names in ``gpus``; none: any."""
+    count: Integer | None = None
+    topologies: Few[Text] = ()
+    nvls: bool | None = None
+    sizes: tuple[Integer, Integer] | None = None
+    """From and to, in bytes."""
+    source: Text
+
+
+class Norms(Record, kw_only=True, frozen=True):
+    """``norms.json``: norms of models of GPUs."""
+
+    schema: Literal["rekindle/norms/1"] = "rekindle/norms/1"
+    gpus: Table[Few[Text]]
+    """nvidia-smi's names of each model."""
+    norms: Few[Norm]
+
+
 class AcceptanceRecord(Record, kw_only=True, frozen=True):
     """The acceptance of one host."""
 
@@ -125,6 +144,8 @@ class AcceptanceRecord(Record, kw_only=True, frozen=True):
     gpus: Few[AcceptedGpu]
     action: Action | None = None
     """The most severe that its findings ask for, comparisons with other hosts aside."""
+    norms: Norms | None = None
+    """The inventory's, which come before ours."""
     measurements: Many[Measurement]
     conditions: Many[Condition] = ()
     looks: Annotated[tuple[Look, ...], Meta(max_length=10)] = ()

@@ -3,6 +3,8 @@
 
 from collections.abc import Iterable
 
+from .action import Action, pick_severest
+
 FIX = " Fix: "
 """Separates both in the text, which is for people."""
 _ADVICE = " Its advice: "
@@ -15,15 +17,16 @@ ANOTHER = "ask for another"
 class Complaint(Exception):
     """What is wrong, and the fix where one is known."""
 
-    def __init__(self, message: str, fix: str = "") -> None:
+    def __init__(self, message: str, fix: str = "", action: Action | None = None) -> None:
         """Take both.
 
         Args:
             message: a sentence, or the end of one that the code that catches this begins.
             fix: a sentence without its first word, which is "Fix:"; empty if none is known.
+            action: what a finding on a host asks its operator for; None where it is no such finding.
         """
-        super().__init__(message, fix)
-        self.message, self.fix = message, fix
+        super().__init__(message, fix, action)
+        self.message, self.fix, self.action = message, fix, action
 
     @classmethod
     def parse(cls, text: str) -> "Complaint":
@@ -33,9 +36,14 @@ class Complaint(Exception):
 
     @classmethod
     def join(cls, complaints: Iterable["Complaint"]) -> "Complaint":
-        """Return one for several, of which there is one: the first, and a line in its fix for each other."""
+        """Return one for several, of which there is one: the first, and a line in its fix for each other.
+
+        Its action is their most severe.
+        """
         first, *others = complaints
-        return cls(first.message, "\n".join(filter(None, [first.fix, *map(str, others)])))
+        asked = [complaint.action for complaint in (first, *others) if complaint.action]
+        action = pick_severest(asked) if asked else None
+        return cls(first.message, "\n".join(filter(None, [first.fix, *map(str, others)])), action)
 
     def __str__(self) -> str:
         """Return ``MESSAGE Fix: FIX``, for people."""

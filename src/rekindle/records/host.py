@@ -127,6 +127,8 @@ class Gpu(Record, kw_only=True, frozen=True):
     ecc_corrected_volatile: Integer | None = None
     row_remap_pending: bool | None = None
     row_remap_failure: bool | None = None
+    xids: Few[Integer] = ()
+    """Codes of its errors in the last ten minutes, where this user may read the kernel's log."""
     throttle_reasons: Few[Text] = ()
     """Active clock event reasons but for ``gpu_idle``: ``hw_thermal_slowdown``, ``sw_power_cap`` …"""
     pcie_generation: Integer | None = None

@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
+from .acceptance import Norms
 from .allocation import Allocation
 from .base import (
     Few,
@@ -108,6 +109,8 @@ class RunSpec(Record, kw_only=True, frozen=True):
     """Without any progress for so long, the run is dead."""
     cross_device_ops: Text | None = None
     """TensorFlow's, as the environment's probe chose them."""
+    norms: Norms | None = None
+    """The inventory's, of a run that measures its host; None: ours alone."""
     member: RunMember | None = None
     """What the host is in a run of several hosts, of all of them the server; None in a run on one host."""
 

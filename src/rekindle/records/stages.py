@@ -3,6 +3,7 @@
 
 from typing import Any, Literal
 
+from .action import Action
 from .base import Few, FileName, Integer, Many, Record, Seconds, Table, Text, Timestamp
 from .complaint import Complaint
 from .run import RunSpec
@@ -146,11 +147,13 @@ class Outcome(Record, kw_only=True, frozen=True):
     message: Text
     """A host's own words too, which have no fix of ours."""
     fix: Text = ""
+    action: Action | None = None
+    """The most severe that preflight's findings ask the host's operator for; None of other stages."""
 
     @property
     def complaint(self) -> Complaint:
-        """Both."""
-        return Complaint(self.message, self.fix)
+        """All of it."""
+        return Complaint(self.message, self.fix, self.action)
 
 
 class LastProgress(Record, kw_only=True, frozen=True):

@@ -3,7 +3,8 @@
 
 from typing import Literal
 
-from .acceptance import JOBS, Action
+from .acceptance import JOBS
+from .action import Action
 from .base import Few, Integer, Many, Number, Record, Seconds, Table, Text, Timestamp
 from .finding import Finding, Layer, Rung
 

@@ -83,7 +83,7 @@ def _paragraph(cause: Cause, step: Step | None, width: int, colour: bool) -> Ite
     yield from more
     yield from _wrapped(describe_where(cause), width)
     if cause.remedy:
-        yield from _wrapped(f"remedy: {cause.remedy}", width)
+        yield from _wrapped(f"remedy: {f'{cause.action}: ' if cause.action else ''}{cause.remedy}", width)
     if place := quote_failure(cause.rows[0]):
         yield f"  seen: {fold_line(place.where)}"
         if place.text:

@@ -42,7 +42,8 @@ def _lines(group: list[HostCheck]) -> Iterator[str]:
     host = min(group, key=lambda host: host.lease_left_s or 0)
     count = f"{len(group)} hosts: " if len(group) > 1 else ""
     names = list_few([host.host for host in group])
-    yield f"{count}{names}: {host.word}{f': {group[0].cause}' if group[0].cause else ''}"
+    action = f", {host.action}" if host.action not in {None, "NONE"} else ""
+    yield f"{count}{names}: {host.word}{action}{f': {group[0].cause}' if group[0].cause else ''}"
     for environment in host.environments:
         head, *more = list_plan_lines(environment.planned)
         there = {True: "; it is there already", False: "; it is to be built", None: ""}

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from rekindle.records import Outcome
-from rekindle.records.acceptance import Action
+from rekindle.records.action import Action
 from rekindle.results.causes import Cause, group_causes
 from rekindle.results.contents import HostResults, Results, State
 from rekindle.results.row import Row, RowKind
@@ -43,7 +43,7 @@ class RowData(msgspec.Struct):
     notice: str | None
     remedy: str | None
     action: Action | None
-    """What acceptance asks the host's operator for."""
+    """What acceptance or preflight asks the host's operator for."""
     layer: str | None
     started: str | None
     kept: str | None
@@ -64,7 +64,7 @@ class CauseData(msgspec.Struct):
     """Of the first row."""
     remedy: str | None
     action: Action | None
-    """What acceptance asks the hosts' operator for, the most severe."""
+    """What acceptance or preflight asks the hosts' operator for, the most severe."""
     layer: str | None
     required: bool
     hosts: list[str]
@@ -139,7 +139,7 @@ def _row(row: Row) -> RowData:
         metrics=verdict.final_metrics if verdict else {},
         versions=verdict.versions if verdict else {},
         remedy=verdict.remedy if verdict else None,
-        action=verdict.action if verdict else None,
+        action=row.action,
         layer=verdict.layer if verdict else None,
         started=verdict.started if verdict else None,
         lock_sha256=verdict.lock_sha256 if verdict else None,

@@ -41,9 +41,9 @@ def _case(row: Row, *, ready: bool) -> TestCase:
     if row.kind != "PASS":
         kind = Skipped if ready else _kind(row)
         problem = kind(fold_line(f"{row.kind}: {row.cause or 'no cause was given'}"), row.kind)
-        if row.verdict and row.verdict.remedy:
-            action = f"{row.verdict.action}: " if row.verdict.action else ""
-            problem.text = fold_line(action + row.verdict.remedy)
+        remedy = row.verdict.remedy if row.verdict else row.complaint and row.action and row.complaint.fix
+        if remedy:
+            problem.text = fold_line(f"{row.action}: {remedy}" if row.action else remedy)
         case.result = [problem]
     if row.kept and row.remark:
         case.system_out = fold_line(row.remark)

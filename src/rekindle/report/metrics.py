@@ -12,6 +12,7 @@ from prometheus_client.registry import Collector
 
 from rekindle.acceptance.catalogue import load_measures
 from rekindle.records import parse_time
+from rekindle.records.action import Action, pick_severest
 from rekindle.records.text import fold_line, shorten_text
 from rekindle.results.causes import find_standing, generalise_text, group_causes
 from rekindle.results.contents import HostResults, Results
@@ -53,9 +54,14 @@ class _Run(Collector):
         yield _gauge("lease_end_timestamp_seconds", "When the host's lease ends.", ("host",), ends)
         accepted = {(fold_line(of.host), of.verdict): 1 for of in results.accepted[0].hosts}
         yield _gauge("acceptance", "1 for the verdict on the host's GPUs.", ("host", "verdict"), accepted)
-        actions = {(fold_line(of.host), of.action): 1 for of in results.accepted[0].hosts}
-        text = "1 for what acceptance asks the host's operator for."
-        yield _gauge("acceptance_action", text, ("host", "action"), actions)
+        asked: dict[str, list[Action]] = {}
+        judged = [(of.host, of.action) for of in results.accepted[0].hosts]
+        for host, action in (*judged, *((row.host, row.action) for row in results.rows)):
+            if action:
+                asked.setdefault(fold_line(host), []).append(action)
+        actions = {(host, pick_severest(found)): 1 for host, found in asked.items()}
+        text = "1 for the most severe that acceptance and preflight ask the host's operator for."
+        yield _gauge("host_action", text, ("host", "action"), actions)
         figures = {labels: value for host in results.hosts for labels, value in _figures(host).items()}
         text = "What the worst GPU of a host does, as it was measured before jobs ran."
         yield _gauge("worst_gpu_figure", text, _GPU, figures)

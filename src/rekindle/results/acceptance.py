@@ -44,6 +44,25 @@ class FleetAcceptance(msgspec.Struct):
     """A sentence for each run that was not read."""
 
 
+def pick_newest(runs: Iterable[Results]) -> dict[str, HostResults]:
+    """Return what each host with an acceptance had when it was last measured, by the hosts' names."""
+    newest: dict[str, HostResults] = {}
+    for host in (host for results in runs for host in results.hosts):
+        known = newest.get(host.name)
+        if host.acceptance and not (known and _started(known) >= _started(host)):
+            newest[host.name] = host
+    return dict(sorted(newest.items()))
+
+
+def _started(host: HostResults) -> str:
+    return host.acceptance.started if host.acceptance else ""
+
+
+def read_accepted(host: HostResults) -> AcceptanceRecord | None:
+    """Return a host's acceptance under its name in the results, evaluated; None if it has none."""
+    return evaluate_figures(replace(host.acceptance, host=host.name)) if host.acceptance else None
+
+
 def compare_accepted(runs: Iterable[Results], unread: list[str]) -> tuple[FleetAcceptance, list[Strip]]:
     """Return the verdict on each host that has GPUs, and the figures as they are shown.
 
@@ -51,17 +70,12 @@ def compare_accepted(runs: Iterable[Results], unread: list[str]) -> tuple[FleetA
         runs: in any order; a host is compared with others by its newest record, and with its older ones.
         unread: a sentence for each run that was not read.
     """
-    taken: dict[str, list[AcceptanceRecord]] = {}
-    lacking: dict[str, HostResults] = {}
-    for results in runs:
-        for host in results.hosts:
-            if host.acceptance:
-                taken.setdefault(host.name, []).append(replace(host.acceptance, host=host.name))
-            elif host.host and host.host.gpus:
-                lacking[host.name] = host
-    newest = {name: max(records, key=lambda record: record.started) for name, records in taken.items()}
-    past = [record for records in taken.values() for record in records]
-    records = [evaluate_figures(record) for _, record in sorted(newest.items())]
+    runs = list(runs)
+    newest = pick_newest(runs)
+    hosts = [host for results in runs for host in results.hosts]
+    lacking = {host.name: host for host in hosts if not host.acceptance and host.host and host.host.gpus}
+    past = [replace(host.acceptance, host=host.name) for host in hosts if host.acceptance]
+    records = [record for host in newest.values() if (record := read_accepted(host))]
     fleet = compare_hosts(records)
     judgements = []
     for record in records:

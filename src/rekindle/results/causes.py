@@ -10,7 +10,7 @@ from itertools import islice
 
 from rekindle.host import files
 from rekindle.records import Complaint, Layer
-from rekindle.records.acceptance import Action, pick_severest
+from rekindle.records.action import Action, pick_severest
 from rekindle.records.complaint import ANOTHER
 from rekindle.records.text import clean_text
 
@@ -67,7 +67,7 @@ class Cause:
     @property
     def action(self) -> Action | None:
         """What its hosts' operator is asked for; None where nothing is."""
-        action = pick_severest(row.verdict.action for row in self.rows if row.verdict and row.verdict.action)
+        action = pick_severest(row.action for row in self.rows if row.action)
         return None if action == "NONE" else action
 
     @property

@@ -12,6 +12,7 @@ from rekindle.host.paths import JOBS
 from rekindle.jobs import choose_engine, foresee_jobs, lease, load_planned
 from rekindle.jobs.preparation import Forecast
 from rekindle.records import Complaint, HostRecord, PlannedEnvironment
+from rekindle.records.action import Action
 from rekindle.records.layout import standing_in
 
 from .contents import HostResults, gather_results
@@ -45,6 +46,8 @@ class HostCheck(msgspec.Struct):
     host: str
     word: Literal["ready", "refused"]
     cause: str | None
+    action: Action | None
+    """What preflight asks the host's operator for, the most severe."""
     environments: list[EnvironmentCheck]
     wheels_mb: int | None
     """Most to bring from a wheelhouse; None if the host fetches its packages itself."""
@@ -97,6 +100,7 @@ def _host(home: Path, host: HostResults, asked: str | None) -> HostCheck:
         host=host.name,
         word="refused" if cause else "ready",
         cause=cause,
+        action=host.outcome.action if host.outcome else None,
         environments=[
             EnvironmentCheck(environment, environment.framework in standing.standing if standing else None)
             for environment in (host.plan.environments if host.plan else ())

@@ -132,7 +132,7 @@ def note_left(  # noqa: PLR0913 - each is a part of what is noted
         "unreachable": "check its address, port, user and key, and that it is still yours.",
     }
     fix = shorten_text(fold_line(why.fix), _LONGEST) or fixes[state]
-    left = Outcome(host=host, stage=stage, state=state, message=message, fix=fix)
+    left = Outcome(host=host, stage=stage, state=state, message=message, fix=fix, action=why.action)
     write_record(_outcome(folder, host, checks), left)
 
 

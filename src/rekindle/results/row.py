@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from rekindle.records import Complaint, PlacedRecord, Timestamp, VerdictKind, VerdictRecord, parse_time
+from rekindle.records.action import Action
 
 State = Literal["ok", "failed", "unknown"]
 """Of many rows or runs: all are good, one is not, or that is not known."""
@@ -37,6 +38,13 @@ class Row:
     def cause(self) -> str | None:
         """Both as one text."""
         return str(self.complaint) if self.complaint else None
+
+    @property
+    def action(self) -> Action | None:
+        """What acceptance or preflight asks the host's operator for; None where neither found anything."""
+        if self.verdict:
+            return self.verdict.action
+        return self.complaint.action if self.complaint else None
 
     @property
     def at(self) -> Timestamp | None:

@@ -42,8 +42,8 @@ class SealError(Complaint):
     """A results folder has no seal, or none that counts."""
 
 
-def read_seal(results: Path, public: str | None = None) -> Seal:
-    """Return the seal of a results folder, if it is by the key ``public``, or else by any.
+def read_seal(results: Path, fingerprint: str | None = None) -> Seal:
+    """Return the seal of a results folder, if it is by the key of that ``fingerprint``, or else by any.
 
     Raises:
         SealError: there is none, it was altered, or another key signed it.
@@ -65,8 +65,9 @@ def read_seal(results: Path, public: str | None = None) -> Seal:
     except signature.SignatureError:
         message = f"{sums} was altered, or its signature was: they do not fit each other."
         raise SealError(message, again) from None
-    if public not in {None, signer}:
-        message = f"{results} was sealed by another key, {signature.format_fingerprint(signer)}."
+    found = signature.format_fingerprint(signer)
+    if fingerprint not in {None, found}:
+        message = f"{results} was sealed by another key, {found}."
         raise SealError(message, "name its owner's key by --key, if you trust it.")
     text = content.decode(errors="replace")
     at = _SEALED_AT.search(text)
@@ -231,5 +232,5 @@ def _own_seal(results: Path) -> Seal:
     """Return the seal of a results folder by the controller's own key; an empty one if it has none."""
     public = state.find_public_key()
     with suppress(SealError):
-        return read_seal(results, public) if public else Seal()
+        return read_seal(results, signature.format_fingerprint(public)) if public else Seal()
     return Seal()

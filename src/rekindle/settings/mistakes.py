@@ -12,6 +12,7 @@ from typing import Any
 from ansible.module_utils.common.parameters import DEFAULT_TYPE_VALIDATORS
 
 from rekindle import capsule
+from rekindle.acceptance import read_norms
 from rekindle.actions.base import read_list
 from rekindle.host.paths import resolve_path
 from rekindle.hostfacts import find_archive, find_path_flaw
@@ -80,6 +81,7 @@ def find_mistakes(
         job_mistakes.find_size_mistakes,
         _times,
         _pins,
+        _norms,
     ]
     checks += [_capsule, _python_archive, *([_wheelhouse] if "environments" in stages else [])]
     for check in checks:
@@ -185,6 +187,13 @@ def _pins(settings: Settings) -> Iterator[Complaint]:
             if version not in variants.union(known):
                 message = f"{name} pins {framework} to {version}, and there is no such build."
                 yield Complaint(message, suggest_instead(version, known))
+
+
+def _norms(settings: Settings) -> Iterator[Complaint]:
+    value = settings.values.get("rekindle_norms", "")
+    if value and not _unfit(value):
+        read_norms(resolve_path(value))
+    yield from ()
 
 
 def _folder(settings: Settings, name: str) -> tuple[str, Path] | None:

@@ -69,11 +69,11 @@ def on_host(brought, shell):
 
 @pytest.fixture
 def brought(home):
-    """Return a payload on the host, which has the code of three jobs."""
+    """Return a payload on the host, which has the code of four jobs."""
     payload = home.parent / "payload" / "rekindle-0123456789ab.zip"
     payload.parent.mkdir()
     with zipfile.ZipFile(payload, "w") as archive:
-        for job in ("pt_ddp", "line", "bionemo-tap"):
+        for job in ("pt_ddp", "line", "bionemo-tap", "acceptance"):
             archive.writestr(f"flare_jobs/{job}/client.py", "pass\n")
     return f"/tmp/rekindle/jobs/{payload.name}"
 

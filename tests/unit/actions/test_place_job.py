@@ -18,6 +18,8 @@ from rekindle.records import (
     HostRecord,
     Image,
     ImagesRecord,
+    Norm,
+    Norms,
     PlacedRecord,
     PlanRecord,
     VerdictRecord,
@@ -238,3 +240,17 @@ def test_a_job_whose_files_git_does_not_track_is_unsupported(place, home):
     assert place() == {}
     cause = "No code of pt_ddp was sent to the host, as git tracks none of its files."
     _assert_no_run(home, "pt_ddp", "UNSUPPORTED", cause)
+
+
+@pytest.mark.parametrize("job", ["acceptance", "pt_ddp"])
+def test_a_job_that_measures_is_sent_the_inventory_s_norms(place, tmp_path, job):
+    own = Norms(gpus={}, norms=(Norm(name="bf16_matmul", value=1.0, source="my own"),))
+    write_record(tmp_path / "norms.json", own)
+    before, sent = place(job), place(job, norms=str(tmp_path / "norms.json"))
+    assert sent["spec"]["norms"] == (dump_builtins(own) if job == "acceptance" else None)
+    assert (before["run"] == sent["run"]) is (job == "pt_ddp")  # it is measured again by other norms
+
+
+def test_norms_that_cannot_be_read_fail_the_task(place, tmp_path):
+    result = place("acceptance", norms=str(tmp_path / "none.json"))
+    assert (result["failed"], "none.json does not exist. Fix: " in result["msg"]) == (True, True)

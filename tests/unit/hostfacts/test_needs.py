@@ -16,7 +16,9 @@ OURS = GpuProcess(pid=46, name=f"{HOST.root}/envs/torch-35a1af129d1c/bin/python"
 
 
 def lacks(found, *, gpus_required=True, min_free_gb=20):
-    return list(map(str, find_unmet(found, gpus_required=gpus_required, min_free_gb=min_free_gb)))
+    unmet = find_unmet(found, gpus_required=gpus_required, min_free_gb=min_free_gb)
+    assert all(complaint.action for complaint in unmet)
+    return list(map(str, unmet))
 
 
 def with_gpu(**changed):

@@ -9,7 +9,16 @@ from report_folders import HOST, LEFT, NOW, PLAN, add_host, fill
 
 from rekindle.host.paths import JOBS
 from rekindle.jobs import load_planned
-from rekindle.records import Allocation, Container, LeaseRecord, StandingRecord, format_time, write_record
+from rekindle.records import (
+    Allocation,
+    Container,
+    LeaseRecord,
+    Outcome,
+    StandingRecord,
+    format_time,
+    read_record,
+    write_record,
+)
 from rekindle.report.check import format_check
 from rekindle.results.check import check_plan
 
@@ -135,3 +144,12 @@ def test_hosts_of_an_earlier_playbook_are_left_out(tmp_path):
     assert [host.host for host in check_plan(fill(tmp_path, "gpu-1", "gpu-2", began=began)).hosts] == [
         "gpu-1"
     ]
+
+
+def test_a_host_that_has_to_be_repaired_has_its_action(tmp_path):
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1", plan=None, verdict=None, left=LEFT)
+    outcome = read_record(tmp_path / "gpu-1/outcome.json", Outcome)
+    write_record(tmp_path / "gpu-1/outcome.json", replace(outcome, action="REPLACE"))
+    checked = check_plan(tmp_path)
+    assert checked.hosts[0].action == "REPLACE"
+    assert format_check(checked).startswith("gpu-1: refused, REPLACE: The lease ended. Fix: ")

@@ -6,9 +6,14 @@ import xml.etree.ElementTree as ET
 import msgspec
 import pytest
 from junitparser import JUnitXml
-from report_folders import FAIL, PASS, add_host, fill, three_hosts
+from report_folders import FAIL, LEFT, PASS, add_host, fill, three_hosts
 
+from rekindle.records import Outcome, read_record, write_record
+from rekindle.report.answer import format_answer
+from rekindle.report.data import make_results_data
+from rekindle.report.html import Pages
 from rekindle.report.junit import render_junit
+from rekindle.report.metrics import render_metrics
 from rekindle.results.contents import gather_results
 
 
@@ -48,3 +53,21 @@ def test_what_acceptance_asks_for_stands_before_its_remedy(tmp_path):
     add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=failed)
     (case,) = ET.fromstring(render_junit(gather_results(tmp_path))).iter("testcase")
     assert [child.text for child in case] == [f"DRAIN: {FAIL.remedy}"]
+
+
+def test_a_host_that_preflight_refused_has_its_action(tmp_path):
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1", plan=None, verdict=None, left=LEFT)
+    outcome = read_record(tmp_path / "gpu-1/outcome.json", Outcome)
+    write_record(tmp_path / "gpu-1/outcome.json", msgspec.structs.replace(outcome, action="RESET_GPU"))
+    (case,) = ET.fromstring(render_junit(gather_results(tmp_path))).iter("testcase")
+    assert case[0].text == "RESET_GPU: lease the host again."
+    assert (
+        'rekindle_host_action{action="RESET_GPU",host="gpu-1"} 1.0'
+        in render_metrics(gather_results(tmp_path)).decode()
+    )
+    assert "remedy: RESET_GPU: lease the host again." in format_answer(
+        gather_results(tmp_path), None, 100, False
+    )
+    (row,) = make_results_data(gather_results(tmp_path)).rows
+    assert row.action == "RESET_GPU"
+    assert '<b class="action">RESET_GPU</b>' in Pages(gather_results(tmp_path)).render_all()

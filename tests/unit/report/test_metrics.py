@@ -65,7 +65,7 @@ def test_it_has_verdicts_times_rounds_figures_leases_and_the_run(folder):
         ("job_rounds", "gpu-1", "pt_ddp"): 3,
         ("lease_end_timestamp_seconds", "gpu-1"): 1795284000,
         ("acceptance", "gpu-1", "PASS"): 1,
-        ("acceptance_action", "NONE", "gpu-1"): 1,
+        ("host_action", "NONE", "gpu-1"): 1,
         ("acceptance", "gpu-2", "UNPROVEN"): 1,
     }
     assert {name: found.get(name) for name in expected} == expected

@@ -8,6 +8,8 @@ import pytest
 from msgspec.structs import replace
 from report_folders import FAIL, LEFT, PASS, PLAN, add_host, fill
 
+from rekindle.actions.base import fail_with
+from rekindle.actions.output import explain_failure
 from rekindle.records import ClaimResult, Complaint, Finding, Outcome, read_record
 from rekindle.results.causes import find_standing, generalise_text, group_causes, quote_failure, rank_kind
 from rekindle.results.contents import gather_results
@@ -149,6 +151,17 @@ def test_lines_are_short_and_harmless(tmp_path):
     assert place.lines[1] == (2, "second")
     assert place.text.startswith("ab\ufffdx")
     assert len(place.text) < 500
+
+
+@pytest.mark.parametrize(("action", "shown"), [("REPLACE", "REPLACE"), ("NONE", None), (None, None)])
+def test_preflight_s_action_is_the_host_s(tmp_path, action, shown):
+    why = fail_with(Complaint.join([Complaint("No.", "x.", "NONE"), Complaint("Bad.", "y.", action)]))
+    left = explain_failure("rekindle.flare.collect_facts", why)
+    note_left(tmp_path, "gpu-1", "preflight", "failed", left)
+    outcome = read_record(tmp_path / "gpu-1/outcome.json", Outcome)
+    row = Row("gpu-1", None, "SKIPPED", outcome.complaint)
+    assert (outcome.action, row.action) == (action or "NONE", action or "NONE")
+    assert group_causes([row])[0].action == shown
 
 
 def test_a_fix_in_the_words_of_a_host_is_no_remedy_of_ours(tmp_path):

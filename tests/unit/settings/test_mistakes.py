@@ -260,3 +260,13 @@ def test_an_examples_options_are_held_to_its_parser_in_the_checkout(golden, aske
 def test_of_a_checkout_that_is_not_here_yet_no_parser_is_known():
     values = {"rekindle_jobs": [EXAMPLE], "rekindle_job_arguments": {EXAMPLE: {"nobody_knows": 1}}}
     assert complaints(values) == []
+
+
+def test_norms_are_read_before_anything_is_done(tmp_path):
+    (tmp_path / "norms.json").write_text('{"gpus": {}, "norms": []}')
+    assert complaints({"rekindle_norms": str(tmp_path / "norms.json")}) == []
+    (tmp_path / "norms.json").write_text('{"gpus": {}, "norms": [1]}')
+    for name, why in (("norms.json", "norms.json is not a valid Norms: "), ("x", "x does not exist.")):
+        (found,) = complaints({"rekindle_norms": str(tmp_path / name)})
+        assert why in found
+        assert " Fix: " in found

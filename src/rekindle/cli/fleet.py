@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rekindle accept RESULTS…``: judges hosts again, and writes norms and certificates of them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from rekindle.acceptance import make_norms
+from rekindle.host import storage
+from rekindle.records import RecordError, format_time, write_record
+from rekindle.report.acceptance import format_acceptance
+from rekindle.report.certificate import render_certificate
+from rekindle.report.table import measure_terminal
+from rekindle.results import certificate as certificates
+from rekindle.results import signature, state
+from rekindle.results.acceptance import FleetAcceptance, compare_accepted, pick_newest, read_accepted
+from rekindle.results.contents import HostResults
+
+from .record_paths import gather_folders
+from .verb import OF_STATE, Answer, print_answer
+
+
+def judge_fleet(folders: list[Path], norms: Path | None, certificate: Path | None, json: bool) -> Answer:
+    """Print the hosts' flaws, and write ``norms`` and a ``certificate`` where they are asked for.
+
+    Raises:
+        RecordError: a folder has no run, no run an acceptance, no host is right for norms, or a file cannot
+            be written.
+    """
+    found, unread = gather_folders(folders)
+    acceptance, _ = compare_accepted(found.values(), unread)
+    if not acceptance.hosts:
+        raise RecordError("No acceptance.json is in these runs.", "run playbooks/accept.yml.")
+    newest = pick_newest(found.values())
+    parts = [format_acceptance(acceptance, *measure_terminal())]
+    if norms:
+        parts.append(_write_norms(norms, acceptance, newest))
+    if certificate:
+        parts.append(_write_certificate(certificate, acceptance, newest))
+    return print_answer(OF_STATE[acceptance.state], "\n\n".join(parts), acceptance, json)
+
+
+def _write_norms(path: Path, acceptance: FleetAcceptance, newest: dict[str, HostResults]) -> str:
+    right = {of.host for of in acceptance.hosts if of.verdict == "PASS" and not of.flaws}
+    records = [record for name in newest if name in right and (record := read_accepted(newest[name]))]
+    norms = make_norms(records, format_time())
+    _write(path, lambda: write_record(path, norms))
+    return f"{path} has {len(norms.norms)} norms by {len(records)} of {len(acceptance.hosts)} hosts."
+
+
+def _write_certificate(path: Path, acceptance: FleetAcceptance, newest: dict[str, HostResults]) -> str:
+    key = state.provide_key()
+    fingerprint = signature.format_fingerprint(signature.format_public_key(key))
+    page = render_certificate(acceptance, newest, format_time(), fingerprint)
+    _write(path, lambda: storage.write_file(path, certificates.sign_page(page, key)))
+    return f"{path} has a sheet for each of {len(acceptance.hosts)} hosts, signed by {fingerprint}."
+
+
+def _write(path: Path, write: Callable[[], None]) -> None:
+    try:
+        write()
+    except OSError as error:
+        message = f"{path} cannot be written: {error.strerror}."
+        raise RecordError(message, "name a file in a folder of yours.") from None

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Certificates: what is displayed is what was signed, and anything else is noticed."""
+
+import re
+
+import pytest
+from fleets import accepted, edited, kind, times
+from msgspec.structs import replace
+from report_folders import HOST, fill_accepted
+
+from rekindle.records import write_record
+from rekindle.results import certificate, signature, state
+
+
+@pytest.fixture
+def page(call, own, tmp_path):
+    """Return the certificate of a host that is right and of one that is not."""
+    right, slow = accepted("gpu-1", kind(4)), edited(accepted("gpu-2", kind(4)), "bf16_matmul", times(0.8), 3)
+    folder = fill_accepted(tmp_path / "run", right, slow, hosts=["gpu-3"])
+    write_record(folder / "gpu-1" / "host.json", replace(HOST, host="gpu-1"))
+    path = tmp_path / "gpus.html"
+    status, out, _ = call("accept", folder, "--certificate", path)
+    assert (status, f"{path} has a sheet for each of 3 hosts, signed by SHA256:" in out) == (1, True)
+    return path
+
+
+def test_it_has_serials_figures_norms_sources_versions_times_and_actions(page):
+    text = page.read_text()
+    first, second, third = text.split("<section>")[1:]
+    for part in (
+        "gpu-1: <span",
+        ">PASS<",
+        "action NONE",
+        "gpu-1/3",
+        "GPU-gpu-1-3",
+        "≥ 754.3",
+        "2026-11-22T10:00",
+    ):
+        assert part in first, part
+    assert "stas00/ml-engineering compute/accelerator/README.md: 794 TFLOP/s" in first
+    assert "Ubuntu" in first
+    assert "580.159.04" in first
+    assert "FAIL, DRAIN</b>: GPU 3 (GPU-gpu-2-3): bf16_matmul is" in second
+    assert "UNPROVEN" in third
+    assert "no acceptance.json was collected" in third
+
+
+def test_it_loads_and_runs_nothing_and_breaks_after_each_host(page):
+    text = page.read_text()
+    assert not re.search(r"<script|<link|<img|url\(|https?://", text)
+    assert "default-src 'none'" in text
+    assert "section { break-after: page; }" in text
+
+
+def test_who_has_only_the_page_can_check_it(page, call, monkeypatch, tmp_path):
+    public = state.find_public_key()
+    fingerprint = signature.format_fingerprint(public)
+    assert call("verify", page) == (0, f"{page} is as it was signed by the key {fingerprint}.\n", "")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another's"))
+    status, out, _ = call("verify", page)
+    assert (status, f"by the key {fingerprint}: ask whoever gave it to you" in out) == (0, True)
+    (tmp_path / "key.pub").write_text(public)
+    for key in (fingerprint, tmp_path / "key.pub"):
+        assert call("verify", page, "--key", key)[0] == 0
+    status, out, _ = call("verify", page, "--key", f"SHA256:{'A' * 43}")
+    assert (status, "was signed by another key" in out) == (1, True)
+
+
+def test_its_json_has_the_signer(page, ask):
+    status, found = ask("verify", page)
+    assert (status, found["keys"], found["differs"]) == (0, "yours", [])
+    assert found["signer"].startswith("SHA256:")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (">FAIL<", ">PASS<"),
+        ("gpu-1/3", "gpu-1/4"),
+        ("action DRAIN", "action NONE"),
+        ("≥ 754.3", "≥ 700.0"),
+        ("</body>", "<p>and all is well</p></body>"),
+        ("</html>\n", "</html>\n<style>section { display: none; }</style>"),
+        ("<footer>\n<p>Signature", "<p>more</p><footer>\n<p>Signature"),
+        ("by the Ed25519 key <code>SHA256:", "by the Ed25519 key <code>SHA256:x"),
+        ("<!doctype html>", "<!doctype html> "),
+        ("</section>", ""),
+    ],
+)
+def test_an_altered_page_is_noticed(page, call, old, new):
+    text = page.read_text()
+    assert old in text
+    page.write_text(text.replace(old, new, 1))
+    status, out, err = call("verify", page)
+    assert status in {1, 2}
+    assert "was altered" in out or "its beginning was altered" in err
+
+
+def test_every_byte_counts(page):
+    whole = page.read_bytes()
+    for place in range(200, len(whole), 211):
+        page.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(certificate.SealError):
+            certificate.find_page_signer(page)
+
+
+def test_a_page_that_another_signs_again_is_another_s(page, call, monkeypatch, tmp_path):
+    own = signature.format_fingerprint(state.find_public_key())
+    body = page.read_text().partition("<footer>")[0].replace(">FAIL<", ">PASS<")
+    page.write_bytes(certificate.sign_page(body, signature.generate_key()))
+    assert call("verify", page)[0] == 1  # it still names the key of the first
+    other = signature.generate_key()
+    theirs = signature.format_fingerprint(signature.format_public_key(other))
+    page.write_bytes(certificate.sign_page(body.replace(own, theirs), other))
+    status, out, _ = call("verify", page)
+    assert (status, f"was signed by another key, {theirs}" in out) == (1, True)
+
+
+def test_what_the_key_signed_for_a_folder_is_no_certificate(page):
+    page.write_bytes(certificate.sign_page("# sealed at 2026-11-28T10:00:00Z\n", state.provide_key()))
+    assert not certificate.is_certificate(page)
+    with pytest.raises(certificate.SealError):
+        certificate.find_page_signer(page)
+
+
+def test_a_host_s_words_are_text(call, own, tmp_path):
+    evil = "</td><script>alert(1)</script><footer>\x1b[31m"
+    record = accepted("gpu-1", kind(2, evil))
+    call("accept", fill_accepted(tmp_path / "run", record), "--certificate", tmp_path / "x.html")
+    text = (tmp_path / "x.html").read_text()
+    assert "&lt;script&gt;alert(1)" in text
+    assert "<script" not in text
+    assert "\x1b" not in text
+    assert call("verify", tmp_path / "x.html")[0] == 0
+
+
+@pytest.mark.parametrize("option", ["--certificate", "--make-norms"])
+def test_a_place_that_cannot_be_written_is_one_sentence(call, own, tmp_path, option):
+    folder = fill_accepted(tmp_path / "run", *(accepted(f"gpu-{n}", kind(4)) for n in range(2)))
+    status, _, err = call("accept", folder, option, tmp_path / "run" / "run.json" / "x")
+    assert (status, "cannot be written" in err, "Fix: " in err) == (2, True, True)
+
+
+def test_norms_are_of_hosts_without_a_finding(call, own, tmp_path):
+    slow = edited(accepted("gpu-2", kind(4)), "bf16_matmul", times(0.8), 3)
+    folder = fill_accepted(tmp_path / "run", accepted("gpu-1", kind(4)), accepted("gpu-3", kind(4)), slow)
+    status, out, _ = call("accept", folder, "--make-norms", tmp_path / "norms.json")
+    assert (status, "norms by 2 of 3 hosts." in out) == (1, True)
+    assert "by gpu-1, gpu-3: " in (tmp_path / "norms.json").read_text()
+    status, _, err = call("accept", fill_accepted(tmp_path / "bad", slow), "--make-norms", tmp_path / "x")
+    assert (status, "No host of these runs is right" in err) == (2, True)
+    assert not (tmp_path / "x").exists()
