@@ -71,5 +71,5 @@ VERB = Verb(
     ("results/RUN", "results --json", "results --certificate gpus.html", "--prolog --drain --now"),
     "the newest acceptance of every host is PASS; --prolog: this node's GPUs are right",
     "one is not; --prolog: the node has to be drained",
-    "called wrongly; --prolog: whether the node is right is not known, and SLURM drains it",
+    "called wrongly; --prolog: whether the node is right is not known",
 )

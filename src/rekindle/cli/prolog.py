@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``rekindle accept --prolog``: whether this node's GPUs are right, for SLURM's prolog or health check."""
+"""``rekindle accept --prolog``: whether this node's GPUs are right, for a prolog or health check.
+
+A room that knows such a system has a module ``drain`` with its command.
+"""
 
 import os
 import signal
-import socket
 import subprocess
 from contextlib import suppress
+from types import ModuleType
 from typing import Any, Literal
 
 import msgspec
 
+from rekindle.host.rooms import load_rooms
+from rekindle.host.variables import name_machine
 from rekindle.hostfacts.frames import FactsError
 from rekindle.hostfacts.node import look_at_node
 from rekindle.records import Complaint
 from rekindle.records.action import Action, pick_severest
 from rekindle.records.text import fold_line, shorten_text
-from rekindle.slurm.drain import DrainError, format_drain, make_drain, run_drain
 
 from .verb import FAILED, OK, USAGE, Answer, print_answer
 
@@ -50,9 +54,12 @@ def check_node(*, drain: bool, now: bool, json: bool) -> Answer:
 
     Raises:
         FactsError: the node does not answer in time.
-        DrainError: it has no name that SLURM takes.
+        Complaint: no batch system is known, or it has no node of such a name.
     """
-    node = os.environ.get("SLURMD_NODENAME") or socket.gethostname().partition(".")[0]
+    node = name_machine(os.environ).partition(".")[0]
+    system = next(iter(load_rooms("drain")), None)
+    if drain and system is None:
+        raise Complaint("No batch system is known that could drain this node.", "leave --drain out.")
     try:
         count, found = look_at_node(_execute, node)
     except OSError as error:
@@ -61,17 +68,19 @@ def check_node(*, drain: bool, now: bool, json: bool) -> Answer:
     status = {"NONE": OK, "RETEST": USAGE}.get(action, FAILED)
     line = f"{node}: {action}: {_describe(action, count, found)}"
     bad = status == FAILED
-    words = make_drain(node, f"rekindle: {action}: {found[0].message}") if bad and (drain or json) else None
+    words = None
+    if system and bad and (drain or json):
+        words = system.make_drain(node, f"rekindle: {action}: {found[0].message}")
     check = NodeCheck(
         "rekindle/node/1",
         node,
         action,
         [NodeFinding(flaw.action or "NONE", flaw.message, flaw.fix) for flaw in found],
-        format_drain(words) if words else None,
+        system.format_drain(words) if system and words else None,
     )
     text = shorten_text(fold_line(line), _LONGEST)
     if drain and now:
-        text += f" {_drain(words)}" if words else ""
+        text += f" {_drain(system, words)}" if system and words else ""
     elif drain:
         text = check.drain or ""
     return print_answer(status, text, check, json)
@@ -85,10 +94,11 @@ def _describe(action: Action, count: int, found: list[Complaint]) -> str:
     return f"{found[0]}{more}"
 
 
-def _drain(words: list[str]) -> str:
+def _drain(system: ModuleType, words: list[str]) -> str:
     try:
-        return "It was drained." if run_drain(words) else "It is drained already, and its reason stays."
-    except DrainError as error:
+        drained = system.run_drain(words)
+        return "It was drained." if drained else "It is drained already, and its reason stays."
+    except Complaint as error:
         return f"It is not drained: {error}"
 
 
