@@ -12,6 +12,7 @@ from rekindle.host import folders
 from . import stages
 from .acceptance import AcceptanceRecord
 from .base import RecordT, read_record
+from .fabric import FabricRecord
 from .finding import Ladder
 from .host import HostRecord
 from .plan import PlanRecord
@@ -44,6 +45,7 @@ env_in = _reader(folders.ENV_RECORD, stages.EnvRecord)
 standing_in = _reader(folders.STANDING_RECORD, stages.StandingRecord)
 images_in = _reader(folders.IMAGES_RECORD, stages.ImagesRecord)
 kit_in = _reader(folders.KIT_RECORD, stages.KitRecord)
+fabric_in = _reader(folders.FABRIC_RECORD, FabricRecord)
 acceptance_in = _reader(folders.ACCEPTANCE_RECORD, AcceptanceRecord)
 outcome_in = _reader(folders.OUTCOME_RECORD, stages.Outcome)
 refusal_in = _reader(folders.REFUSAL_RECORD, stages.Outcome)

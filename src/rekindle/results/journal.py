@@ -20,11 +20,11 @@ from rekindle.records.text import fold_line, shorten_text
 
 _SITE = yaml.safe_load((paths.find_collection() / "playbooks/site.yml").read_text(encoding="utf-8"))
 _ROLES = [task["ansible.builtin.import_role"]["name"] for task in _SITE[0]["tasks"]]
-STAGES = (*(name.rpartition(".")[2] for name in _ROLES), "collect")
+STAGES = (*(name.rpartition(".")[2] for name in _ROLES), "fabric", "collect")
 """Names of the stages in order, with the last one, which collects what site.yml does not."""
 FEDERATE = "federate"
 """The last stage of federate.yml, which begins with the first of these."""
-BEFORE_JOBS = frozenset(STAGES).difference(["accept", "validate", "collect"])
+BEFORE_JOBS = frozenset(STAGES).difference(["accept", "validate", "fabric", "collect"])
 """Stages after which no job has run."""
 _PLAYING = ".playing"
 """Locked by each playbook in the folder while it goes on; removed by the last one."""
