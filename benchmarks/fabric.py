@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fabrics of many hosts, simulated: links named by mistake, and slow links that are not found.
 
-    python benchmarks/fabric.py [--hosts N] [--runs N] [--noise SIGMA] [--dips SHARE]
+    python benchmarks/fabric.py [--hosts N] [--runs N] [--first N] [--noise SIGMA] [--dips SHARE]
 
 Each pair's bandwidth has the noise that was measured, and dips: looks 7 to 16 % low, as copies over PCIe that
 others use had on 24 November 2026 (docs/why/acceptance.md). In every run some links are 15 % slow, and in
@@ -71,12 +71,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--hosts", type=int, default=256)
     parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--noise", type=float, default=0.015)
     parser.add_argument("--dips", type=float, default=0.01)
     args = parser.parse_args()
     false = missed = slow = more = 0
     began = time.monotonic()
-    for run in range(args.runs):
+    for run in range(args.first, args.first + args.runs):
         fabric = Fabric(args.hosts, args.noise, args.dips, run)
         named, extra = simulate_survey(fabric)
         slow_hosts = {name[0] for name in fabric.slow if len(name) == 1}

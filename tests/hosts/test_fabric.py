@@ -15,7 +15,7 @@ from rekindle.records import FabricRecord, VerdictRecord, read_record
 
 HOSTS = ("one", "two", "three", "four")
 WAITS_FOR_NONE_S = 400
-TORCH = ("-e", '{"rekindle_jobs": [], "rekindle_frameworks": ["torch"]}')
+TORCH = ("-e", '{"rekindle_fabric": true, "rekindle_jobs": [], "rekindle_frameworks": ["torch"]}')
 BROKEN = """
 import sys
 if "play" in sys.orig_argv:

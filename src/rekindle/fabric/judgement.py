@@ -16,8 +16,8 @@ from rekindle.records.text import fold_line, list_few
 from .pairs import KINDS, SPEED, Kind, Looks, Reading, Troubles, blame_hosts, find_troubles, sort_pairs
 from .schedule import Pair, order_pair
 
-LOOKS = 4
-"""At a pair, if each is bad."""
+_LOOKS = 6
+"""At a pair of many hosts, if each is bad: of 32,640 pairs, one in a hundred may be slow for a moment."""
 _HUNG_ENOUGH = 2
 """Hosts with which one has to have hung before it is left out."""
 _TOGETHER = 0.5
@@ -72,6 +72,16 @@ _ADVICE: dict[Kind, _Advice] = {
 }
 
 
+def count_repetitions(hosts: int) -> int:
+    """Return log₂ of the number of hosts, rounded up: how often something is measured again at most."""
+    return max(1, (hosts - 1).bit_length())
+
+
+def count_looks(hosts: int) -> int:
+    """Return how often a pair has to be bad, each time that it is looked at, to be named."""
+    return min(1 + count_repetitions(hosts), _LOOKS)
+
+
 def find_lost(looks: Iterable[FabricLook], silent: Iterable[str]) -> set[str]:
     """Return the hosts to measure no more: silent ones, and those that only hung, with two others."""
     looks = list(looks)
@@ -94,7 +104,7 @@ def find_suspects(looks: Iterable[FabricLook], lost: set[str]) -> list[Pair]:
     pairs = sort_pairs(looks)
     by_kind = find_troubles(pairs).by_kind
     bad = {pair for kind in KINDS if kind != "wrong" for pair in by_kind[kind]}
-    again = (pair for pair in bad if len(pairs[pair]) < LOOKS and not lost & set(pair))
+    again = (pair for pair in bad if len(pairs[pair]) < _LOOKS and not lost & set(pair))
     return sorted(again, key=lambda pair: (len(pairs[pair]), pair))
 
 
@@ -156,7 +166,7 @@ def _of_kind(
         message += f": {_quote(pairs[own[0]])}" if kind == "stuck" else "."
         advice = _ADVICE[kind]
         yield FabricFlaw(hosts=(host,), kind=kind, message=message, remedy=advice.host, action=advice.action)
-    once = [pair for pair in links if len(pairs[pair]) == 1 and kind != "wrong"]
+    once = [pair for pair in links if len(pairs[pair]) < count_looks(hosts) and kind != "wrong"]
     for pair in links:
         if pair not in once:
             message = f"The link between {pair[0]} and {pair[1]} {_says(kind, [bad[pair]])}"
@@ -165,12 +175,8 @@ def _of_kind(
             advice = _ADVICE[kind]
             yield FabricFlaw(hosts=pair, kind=kind, message=message, remedy=advice.link, action=advice.action)
     if once:
-        yield _note(
-            kind,
-            once,
-            f"{len(once)} of {len(pairs)} pairs {_says(kind, [bad[once[0]]])}, or not as "
-            "much, in one look, and were not looked at again.",
-        )
+        says = _says(kind, [bad[pair] for pair in once])
+        yield _note(kind, once, f"A pair of {len(once)} {says}, and was not looked at as often as names it.")
 
 
 def _note(kind: Kind, pairs: Iterable[Pair], message: str) -> FabricFlaw:
@@ -196,7 +202,7 @@ def _says(kind: Kind, readings: Sequence[Reading]) -> str:
     if kind == "drops":
         return f"loses packets: TCP sends {worst.value:.2%} again, where the median is {worst.median:.2%}"
     if kind == "wrong":
-        return f"gives wrong results: up to {worst.value:,.0f} values are not what they have to be"
+        return f"gives wrong results, up to {worst.value:,.0f} values of one,"
     return "gives no result"
 
 

@@ -7,10 +7,18 @@ from typing import NamedTuple
 from rekindle.records import format_time
 from rekindle.records.fabric import FabricLook, FabricRecord
 
-from .judgement import LOOKS, find_bad_groups, find_floor, find_lost, find_suspects, judge_fabric
+from .judgement import (
+    count_looks,
+    count_repetitions,
+    find_bad_groups,
+    find_floor,
+    find_lost,
+    find_suspects,
+    judge_fabric,
+)
 from .schedule import halve, match_pairs, pair_round_robin
 
-_STEPS_AGAIN = 3
+_STEPS_AGAIN = 8
 """Of one repetition: a slow host has n - 1 slow pairs, of which a few are enough."""
 REST_S = 15.0
 """Before the second repetition and each later one: a network that others use is slow for some seconds."""
@@ -23,11 +31,6 @@ class Step(NamedTuple):
     groups: list[tuple[str, ...]]
     rest_s: float = 0.0
     """To wait before it."""
-
-
-def count_repetitions(hosts: int) -> int:
-    """Return log₂ of the number of hosts, rounded up: how often something is measured again at most."""
-    return max(1, (hosts - 1).bit_length())
 
 
 Survey = Generator[Step, list[FabricLook], None]
@@ -61,7 +64,7 @@ class Conduct:
 
     def _repeat(self) -> Survey:
         """Measure again what is bad, until it is good or was bad each time."""
-        times = min(self._times, LOOKS - 1)
+        times = count_looks(len(self._hosts)) - 1
         for number in range(times):
             suspects = find_suspects(self.looks, self._lost)
             rest_s = REST_S if number else 0.0
