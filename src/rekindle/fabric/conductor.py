@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from rekindle.host import background, folders, storage
 from rekindle.records import RecordError, convert_builtins, dump_builtins, format_time
 from rekindle.records.fabric import FabricLook, FabricRecord
@@ -23,6 +25,8 @@ _GRACE_S = 10.0
 _HELLO_S = 10.0
 _PORTS = 500
 """For the rendezvous of groups, after the conductor's own."""
+_CARDS = 20
+"""Network cards that one look names."""
 _MOST = 4096
 """Connections that wait to say who they are."""
 
@@ -187,27 +191,27 @@ class Conductor:
 
 def _merge(group: tuple[str, ...], answers: list[AnswerLine]) -> FabricLook:
     """Return one look of what the hosts of a group answered; a missing answer is a group that hung."""
-    gravest = ("failed", "hung", "measured")
-    outcomes = [str(answer.get("outcome")) for answer in answers]
-    outcome = next((kind for kind in gravest if kind in outcomes), "hung")
-    if len(answers) < len(group) and outcome == "measured":
-        outcome = "hung"
-    says = next(
-        (str(answer.get("message", "")) for answer in answers if answer.get("outcome") == outcome), ""
-    )
-    fields: dict[str, Any] = {"hosts": group, "outcome": outcome, "message": says[:300]}
-    if outcome == "measured":
-        for answer in answers:
-            fields |= {name: answer[name] for name in ("latency_us", "bandwidths") if name in answer}
-        fields["wrong"] = max(answer.get("wrong", 0) for answer in answers)
-        shares = [answer["resent"] for answer in answers if answer.get("resent") is not None]
-        fields["resent"] = max(shares, default=None)
-        for name in ("transports", "devices"):
-            fields[name] = sorted({word for answer in answers for word in answer.get(name, ())})
     try:
-        return convert_builtins(fields, FabricLook)
+        looks = [convert_builtins({**_own(answer), "hosts": group}, FabricLook) for answer in answers]
     except (RecordError, TypeError) as error:
         return FabricLook(hosts=group, outcome="failed", message=f"an answer cannot be read: {error}"[:300])
+    for outcome in ("failed", "hung"):
+        if worst := next((look for look in looks if look.outcome == outcome), None):
+            return replace(worst, message=worst.message[:300])
+    if len(looks) < len(group):
+        return FabricLook(hosts=group, outcome="hung", message="a host gave no answer")
+    first = next((look for look in looks if look.bandwidths), looks[0])
+    return replace(
+        first,
+        wrong=max(look.wrong for look in looks),
+        resent=max((look.resent for look in looks if look.resent is not None), default=None),
+        transports=tuple(sorted({name for look in looks for name in look.transports})),
+        devices=tuple(sorted({name for look in looks for name in look.devices})[:_CARDS]),
+    )
+
+
+def _own(answer: AnswerLine) -> AnswerLine:
+    return {name: value for name, value in answer.items() if name not in ("id", "hosts")}
 
 
 def run_conductor(folder: Path, spec: dict[str, Any]) -> None:

@@ -82,9 +82,8 @@ def count_looks(hosts: int) -> int:
     return min(1 + count_repetitions(hosts), _LOOKS)
 
 
-def find_lost(looks: Iterable[FabricLook], silent: Iterable[str]) -> set[str]:
-    """Return the hosts to measure no more: silent ones, and those that only hung, with two others."""
-    looks = list(looks)
+def find_hung(looks: Sequence[FabricLook]) -> set[str]:
+    """Return the hosts that only hung, with two others: they are measured no more."""
     partners: dict[str, set[str]] = {}
     for look in looks:
         if look.outcome == "hung" and look.is_pair:
@@ -93,7 +92,7 @@ def find_lost(looks: Iterable[FabricLook], silent: Iterable[str]) -> set[str]:
     hung = {host for host, met in partners.items() if len(met) > _HUNG_ENOUGH}
     for look in looks if hung else ():
         hung -= set(look.hosts) if look.outcome == "measured" else set()
-    return hung | set(silent)
+    return hung
 
 
 def find_suspects(looks: Iterable[FabricLook], lost: set[str]) -> list[Pair]:

@@ -12,7 +12,7 @@ from .judgement import (
     count_repetitions,
     find_bad_groups,
     find_floor,
-    find_lost,
+    find_hung,
     find_suspects,
     judge_fabric,
 )
@@ -45,7 +45,7 @@ class Conduct:
         self._times = count_repetitions(len(hosts))
         self.looks: list[FabricLook] = []
         self.silent: dict[str, str] = {}
-        self._lost: set[str] = set()
+        self._hung: set[str] = set()
 
     def list_steps(self) -> Survey:
         """Yield what to measure next, and take the looks at it."""
@@ -55,12 +55,17 @@ class Conduct:
         yield from self._repeat()
         yield from self._gather()
 
+    @property
+    def _lost(self) -> set[str]:
+        return self._hung | self.silent.keys()
+
     def _measure(self, title: str, groups: Sequence[Sequence[str]], rest_s: float = 0.0) -> Survey:
-        if there := [tuple(group) for group in groups if not self._lost & set(group)]:
+        lost = self._lost
+        if there := [tuple(group) for group in groups if not lost & set(group)]:
             new = yield Step(title, there, rest_s)
             self.looks += new
-            if self.silent.keys() - self._lost or any(look.outcome == "hung" for look in new):
-                self._lost = find_lost(self.looks, self.silent)
+            if any(look.outcome == "hung" for look in new):
+                self._hung = find_hung(self.looks)
 
     def _repeat(self) -> Survey:
         """Measure again what is bad, until it is good or was bad each time."""
