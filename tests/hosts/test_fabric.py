@@ -48,7 +48,8 @@ def four(named):
 def survey(four, tmp_path):
     def run():
         began = time.monotonic()
-        done = play("fabric.yml", four.inventory, tmp_path / "r")
+        address = f"rekindle_fabric_address={four.hosts[HOSTS[0]].address}"
+        done = play("fabric.yml", four.inventory, tmp_path / "r", "-e", address)
         verdicts = {
             host: read_record(done.results / host / "fabric/verdict.json", VerdictRecord) for host in HOSTS
         }

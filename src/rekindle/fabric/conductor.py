@@ -88,7 +88,8 @@ class Conductor:
             self._report(f"{len(self._players)} of {len(wanted)} hosts are there")
             for peer, line in self._hear(min(ends, time.monotonic() + 1.0)):
                 self._greet(peer, line)
-        why = f"did not join the measurement within {self._spec['join_s']:.0f} s"
+        at = f"{self._spec['address']}:{self._spec['port']}"
+        why = f"did not join the measurement at {at} within {self._spec['join_s']:.0f} s"
         self._conduct.silent.update(dict.fromkeys(sorted(missing), why))
 
     def _greet(self, peer: _Peer, line: AnswerLine) -> None:

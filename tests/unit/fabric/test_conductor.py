@@ -38,7 +38,7 @@ def conduct(monkeypatch):
 
     def run(join_s=5.0, limit_s=0.5, **players):
         spec = {"hosts": [*players], "port": free_port(), "token": "secret", "join_s": join_s}
-        spec |= {"limit_s": limit_s, "budget_s": 0.1, "total_s": 60.0}
+        spec |= {"address": "127.0.0.1", "limit_s": limit_s, "budget_s": 0.1, "total_s": 60.0}
         conducts = Conductor(spec, lambda message: None)
         for host, player in players.items():
             if player is not None:
@@ -82,7 +82,7 @@ def test_each_group_has_an_order_with_a_place_for_each_host_and_a_port_of_its_ow
 def test_a_host_that_is_not_there_is_silent_and_the_others_are_measured(conduct):
     began = time.monotonic()
     record = conduct(a=good, b=good, c=None, join_s=1.0)
-    assert record.silent == {"c": "did not join the measurement within 1 s"}
+    assert record.silent["c"].endswith(" within 1 s")
     assert [look.hosts for look in record.looks] == [("a", "b")]
     assert time.monotonic() - began < 5
 
