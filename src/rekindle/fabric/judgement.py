@@ -114,8 +114,8 @@ def judge_fabric(record: FabricRecord) -> tuple[FabricFlaw, ...]:
             hosts=(host,),
             kind="silent",
             message=quote_host(fold_line(f"{host} {why}.")),
-            remedy="see whether it is up, and whether it reaches the first host (rekindle_fabric_address); leave it "
-            "out until it answers.",
+            remedy="see whether it is up and reaches the first host (rekindle_fabric_address); leave it out "
+            "until it answers.",
             action="DRAIN",
         )
         for host, why in record.silent.items()
