@@ -13,7 +13,7 @@ import random
 import time
 
 from rekindle.fabric.judgement import judge_fabric
-from rekindle.fabric.survey import Conduct, Step
+from rekindle.fabric.survey import Conduct, SurveyStep
 from rekindle.records.fabric import Bandwidth, FabricLook, FabricRecord
 
 _SIZE = 256 << 20
@@ -34,7 +34,7 @@ class Fabric:
         self.slow = {tuple(sorted(pair)) for pair in zip(chosen[0:6:2], chosen[1:6:2], strict=True)}
         self.slow |= {(chosen[6],)} if seed % 2 else set()
 
-    def measure(self, step: Step) -> list[FabricLook]:
+    def measure(self, step: SurveyStep) -> list[FabricLook]:
         """Return the looks of a step."""
         return [self._look(group) for group in step.groups]
 

@@ -79,7 +79,8 @@ def shape_ways(
     for to in range(1, hosts + 1):
         run("ip", "-n", namespace(number, to).name, "link", "set", "eth0", "gso_max_size", "2000")
         at = ("dev", _link(number, to))
-        run("tc", "qdisc", "replace", *at, "root", "handle", "1:", "htb", "default", "99")
+        subprocess.run(["tc", "qdisc", "del", *at, "root"], capture_output=True, check=False)
+        run("tc", "qdisc", "add", *at, "root", "handle", "1:", "htb", "default", "99")
         run("tc", "class", "add", *at, "parent", "1:", "classid", "1:99", "htb", "rate", "1gbit")
         for one in set(range(1, hosts + 1)) - {to}:
             pair = (min(one, to), max(one, to))

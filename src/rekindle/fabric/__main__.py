@@ -54,10 +54,10 @@ def main() -> int:
 
         run_conductor(folder, spec)
     else:
-        from .player import play_part  # noqa: PLC0415 - it needs torch
+        from .player import serve_conductor  # noqa: PLC0415 - it needs torch
 
         try:
-            play_part(spec)
+            serve_conductor(spec)
         except (OSError, ValueError) as error:  # the conductor is gone
             print(repr(error), flush=True)
     print(f"ended at {time.strftime('%H:%M:%S')}", flush=True)

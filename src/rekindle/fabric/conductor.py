@@ -17,8 +17,8 @@ from rekindle.host import background, folders, storage
 from rekindle.records import RecordError, convert_builtins, dump_builtins, format_time
 from rekindle.records.fabric import FabricLook, FabricRecord
 
-from .survey import Conduct, Step
-from .wire import AnswerLine, Lines, prepare_peer, send_line
+from .survey import Conduct, SurveyStep
+from .wire import AnswerLine, Lines, prepare_peer, write_line
 
 _GRACE_S = 10.0
 """After a measurement's limit, for a player to say that it hung."""
@@ -102,7 +102,7 @@ class Conductor:
         peer.host, peer.ranks = str(host), ranks
         self._players[peer.host] = peer
 
-    def _measure(self, step: Step) -> list[FabricLook]:
+    def _measure(self, step: SurveyStep) -> list[FabricLook]:
         """Return a look for each group of the step."""
         answers: dict[int, dict[str, AnswerLine]] = {}
         groups: dict[int, tuple[str, ...]] = {}
@@ -130,7 +130,7 @@ class Conductor:
                 }
                 with suppress(OSError):
                     player.socket.settimeout(_GRACE_S)
-                    send_line(player.socket, order)
+                    write_line(player.socket, order)
         ends = time.monotonic() + longest + _GRACE_S
         while self._waits(groups, answers) and time.monotonic() < ends:
             for peer, line in self._hear(ends):

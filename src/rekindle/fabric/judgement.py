@@ -13,7 +13,7 @@ from rekindle.records.complaint import quote_host
 from rekindle.records.fabric import FabricLook, FabricRecord
 from rekindle.records.text import fold_line, list_few
 
-from .pairs import KINDS, SPEED, Kind, Looks, Reading, Troubles, blame_hosts, find_troubles, sort_pairs
+from .pairs import KINDS, SPEED, Kind, Looks, Reading, Troubles, find_blamed, find_troubles, group_pairs
 from .schedule import Pair, order_pair
 
 _LOOKS = 6
@@ -100,7 +100,7 @@ def find_suspects(looks: Iterable[FabricLook], lost: set[str]) -> list[Pair]:
 
     A wrong result needs no second look.
     """
-    pairs = sort_pairs(looks)
+    pairs = group_pairs(looks)
     by_kind = find_troubles(pairs).by_kind
     bad = {pair for kind in KINDS if kind != "wrong" for pair in by_kind[kind]}
     again = (pair for pair in bad if len(pairs[pair]) < _LOOKS and not lost & set(pair))
@@ -122,7 +122,7 @@ def judge_fabric(record: FabricRecord) -> tuple[FabricFlaw, ...]:
     ]
     pairs = {
         pair: looks
-        for pair, looks in sort_pairs(record.looks).items()
+        for pair, looks in group_pairs(record.looks).items()
         if not record.silent.keys() & set(pair)
     }
     troubles = find_troubles(pairs)
@@ -152,7 +152,7 @@ def _of_kind(
             action="RETEST",
         )
         return
-    blamed, links = blame_hosts(bad, pairs, 0 if kind in _AT_ONCE else 2)
+    blamed, links = find_blamed(bad, pairs, 0 if kind in _AT_ONCE else 2)
     if kind == "slow" and troubles.many and (links or 2 * len(blamed) >= hosts):
         yield _note(
             kind,

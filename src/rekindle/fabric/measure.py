@@ -167,7 +167,7 @@ def measure_rank(order: dict[str, Any], local: int, report: Callable[[str], None
     return found if rank.number == 0 else {"wrong": found["wrong"]}
 
 
-def warm_up(gpus: int) -> dict[str, Any]:
+def prepare_devices(gpus: int) -> dict[str, Any]:
     """Load what the first measurement needs, which takes long from a cold disk."""
     for number in range(gpus):
         torch.zeros(1, device=torch.device("cuda", number)).add_(1).cpu()

@@ -54,7 +54,7 @@ class Troubles(NamedTuple):
     """Whether half of the pairs or more are slow, so that it may be how the fabric is built."""
 
 
-def sort_pairs(looks: Iterable[FabricLook]) -> dict[Pair, list[FabricLook]]:
+def group_pairs(looks: Iterable[FabricLook]) -> dict[Pair, list[FabricLook]]:
     """Return the looks of each pair, in their order."""
     pairs: dict[Pair, list[FabricLook]] = {}
     for look in looks:
@@ -159,7 +159,7 @@ def find_best(done: Looks) -> dict[tuple[str, int], dict[Pair, float]]:
     return best
 
 
-def blame_hosts(bad: Collection[Pair], pairs: Looks, again: int) -> tuple[dict[str, list[Pair]], list[Pair]]:
+def find_blamed(bad: Collection[Pair], pairs: Looks, again: int) -> tuple[dict[str, list[Pair]], list[Pair]]:
     """Return the hosts that explain ``bad`` pairs, each with its own, and the pairs that are left.
 
     A host is blamed for more than half of its pairs, and two at least, the worst host first. Of those that

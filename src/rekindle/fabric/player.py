@@ -22,7 +22,7 @@ from typing import Any
 from rekindle.host import nccl
 
 from . import measure
-from .wire import AnswerLine, connect, hear_lines, send_line
+from .wire import AnswerLine, hear_lines, open_connection, write_line
 
 Work = Callable[[Callable[[str], None]], dict[str, Any]]
 """What one process does; it reports where it is."""
@@ -32,7 +32,7 @@ _TEXT = 300
 """Characters of an error; the log beside the record has it whole."""
 
 
-def play_part(spec: dict[str, Any]) -> None:
+def serve_conductor(spec: dict[str, Any]) -> None:
     """Answer the conductor until it leaves.
 
     Args:
@@ -42,13 +42,13 @@ def play_part(spec: dict[str, Any]) -> None:
         OSError: there is no conductor, or none any more.
     """
     gpus = len(spec["gpus"])
-    _run_ranks([lambda _: measure.warm_up(gpus)], time.monotonic() + _WARM_S)
-    peer = connect(spec["address"], spec["port"], spec["join_s"])
+    _run_ranks([lambda _: measure.prepare_devices(gpus)], time.monotonic() + _WARM_S)
+    peer = open_connection(spec["address"], spec["port"], spec["join_s"])
     peer.settimeout(spec["total_s"])
     _choose_interface(peer)
-    send_line(peer, {"host": spec["host"], "token": spec["token"], "ranks": max(1, gpus)})
+    write_line(peer, {"host": spec["host"], "token": spec["token"], "ranks": max(1, gpus)})
     for order in hear_lines(peer):
-        send_line(peer, {"id": order["id"], **_measure({**order, "gpus": gpus})})
+        write_line(peer, {"id": order["id"], **_measure({**order, "gpus": gpus})})
 
 
 def _measure(order: dict[str, Any]) -> AnswerLine:

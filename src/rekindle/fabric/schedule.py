@@ -11,7 +11,7 @@ def order_pair(one: str, other: str) -> Pair:
     return (one, other) if one < other else (other, one)
 
 
-def pair_round_robin(hosts: Sequence[str]) -> Iterator[list[Pair]]:
+def list_rounds(hosts: Sequence[str]) -> Iterator[list[Pair]]:
     """Yield steps of disjoint pairs, in which each host meets each other one once.
 
     There are n - 1 steps for an even number of n hosts, and n for an odd one, in each of which one rests.
@@ -37,7 +37,7 @@ def match_pairs(pairs: Iterable[Pair]) -> list[list[Pair]]:
     return [chosen for _, chosen in steps]
 
 
-def halve(hosts: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+def cut_group(hosts: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     """Return both halves of two hosts or more."""
     middle = len(hosts) // 2
     return hosts[:middle], hosts[middle:]

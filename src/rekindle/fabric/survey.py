@@ -16,7 +16,7 @@ from .judgement import (
     find_suspects,
     judge_fabric,
 )
-from .schedule import halve, match_pairs, pair_round_robin
+from .schedule import cut_group, list_rounds, match_pairs
 
 _STEPS_AGAIN = 8
 """Of one repetition: a slow host has n - 1 slow pairs, of which a few are enough."""
@@ -24,7 +24,7 @@ REST_S = 15.0
 """Before the second repetition and each later one: a network that others use is slow for some seconds."""
 
 
-class Step(NamedTuple):
+class SurveyStep(NamedTuple):
     """Groups of hosts to measure at once, each by itself."""
 
     title: str
@@ -33,7 +33,7 @@ class Step(NamedTuple):
     """To wait before it."""
 
 
-Survey = Generator[Step, list[FabricLook], None]
+Survey = Generator[SurveyStep, list[FabricLook], None]
 
 
 class Conduct:
@@ -49,7 +49,7 @@ class Conduct:
 
     def list_steps(self) -> Survey:
         """Yield what to measure next, and take the looks at it."""
-        rounds = list(pair_round_robin(self._hosts))
+        rounds = list(list_rounds(self._hosts))
         for number, pairs in enumerate(rounds, 1):
             yield from self._measure(f"pairs, step {number} of {len(rounds)}", pairs)
         yield from self._repeat()
@@ -62,7 +62,7 @@ class Conduct:
     def _measure(self, title: str, groups: Sequence[Sequence[str]], rest_s: float = 0.0) -> Survey:
         lost = self._lost
         if there := [tuple(group) for group in groups if not lost & set(group)]:
-            new = yield Step(title, there, rest_s)
+            new = yield SurveyStep(title, there, rest_s)
             self.looks += new
             if any(look.outcome == "hung" for look in new):
                 self._hung = find_hung(self.looks)
@@ -94,7 +94,7 @@ class Conduct:
         yield from self._measure("all together", [group])
         bad = find_bad_groups(self.looks[known:], 0.0 if slow else find_floor(self.looks))
         for number in range(self._times):
-            halves = [half for look in bad for half in halve(look.hosts) if len(half) > 1]
+            halves = [half for look in bad for half in cut_group(look.hosts) if len(half) > 1]
             if not halves:
                 return
             known = len(self.looks)

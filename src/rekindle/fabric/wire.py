@@ -13,7 +13,7 @@ MOST = 64 << 10
 _RETRY_S = 0.5
 
 
-def connect(address: str, port: int, within_s: float) -> socket.socket:
+def open_connection(address: str, port: int, within_s: float) -> socket.socket:
     """Return a connection to the conductor, which may not listen yet.
 
     Raises:
@@ -39,7 +39,7 @@ def prepare_peer(peer: socket.socket) -> None:
         peer.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
-def send_line(peer: socket.socket, fields: AnswerLine) -> None:
+def write_line(peer: socket.socket, fields: AnswerLine) -> None:
     """Send one line.
 
     Raises:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from rekindle.acceptance.evaluation import format_figure, format_size
 from rekindle.fabric.judgement import FabricFlaw, judge_fabric
-from rekindle.fabric.pairs import find_best, sort_pairs
+from rekindle.fabric.pairs import find_best, group_pairs
 from rekindle.fabric.schedule import Pair, order_pair
 from rekindle.records.fabric import FabricRecord
 
@@ -21,7 +21,7 @@ _ON_TERMINAL = 8
 _DOT = 4
 
 
-class Cell(NamedTuple):
+class HeatCell(NamedTuple):
     """A pair, or a host with itself (``level`` is None)."""
 
     text: str
@@ -34,7 +34,7 @@ class HeatMap(NamedTuple):
 
     caption: str
     hosts: tuple[str, ...]
-    rows: list[list[Cell]]
+    rows: list[list[HeatCell]]
     """Host by host; empty for many hosts."""
     dots: dict[int, str]
     """For many hosts: an SVG path by level."""
@@ -45,20 +45,20 @@ class HeatMap(NamedTuple):
 
 def draw_heat_map(record: FabricRecord) -> HeatMap:
     """Lay out the record's pairs by their best all-reduce at the largest size that most of them reached."""
-    pairs = sort_pairs(record.looks)
+    pairs = group_pairs(record.looks)
     done = {pair: [look for look in looks if look.outcome == "measured"] for pair, looks in pairs.items()}
     best = {size: of for (op, size), of in find_best(done).items() if op == "all_reduce"}
     common = max((size for size, of in best.items() if 2 * len(of) >= len(pairs)), default=0)
-    cells: dict[Pair, Cell] = {}
+    cells: dict[Pair, HeatCell] = {}
     for pair, looks in pairs.items():
         size = max((size for size, of in best.items() if pair in of and size <= common), default=0)
         if not size:
-            cells[pair] = Cell("–", _NO_RESULT, f"{pair[0]}, {pair[1]}: {looks[-1].outcome}")
+            cells[pair] = HeatCell("–", _NO_RESULT, f"{pair[0]}, {pair[1]}: {looks[-1].outcome}")
             continue
         value, middle = best[size][pair], median(best[size].values())
         level = sum(value < share * middle for share in _LEVELS)
         figure = format_figure(value)
-        cells[pair] = Cell(figure, level, f"{pair[0]}, {pair[1]}: {figure} GB/s at {format_size(size)}")
+        cells[pair] = HeatCell(figure, level, f"{pair[0]}, {pair[1]}: {figure} GB/s at {format_size(size)}")
     over = sorted({name for look in record.looks for name in look.transports})
     middle = median(best[common].values()) if common else 0.0
     caption = (
@@ -77,13 +77,13 @@ def draw_heat_map(record: FabricRecord) -> HeatMap:
     )
 
 
-def _cell(cells: dict[Pair, Cell], one: str, other: str) -> Cell:
+def _cell(cells: dict[Pair, HeatCell], one: str, other: str) -> HeatCell:
     if one == other:
-        return Cell("", None, one)
-    return cells.get(order_pair(one, other), Cell("", None, f"{one}, {other}: not measured"))
+        return HeatCell("", None, one)
+    return cells.get(order_pair(one, other), HeatCell("", None, f"{one}, {other}: not measured"))
 
 
-def _draw_dots(hosts: tuple[str, ...], cells: dict[Pair, Cell]) -> dict[int, str]:
+def _draw_dots(hosts: tuple[str, ...], cells: dict[Pair, HeatCell]) -> dict[int, str]:
     dots: dict[int, list[str]] = {}
     for row, one in enumerate(hosts):
         for column, other in enumerate(hosts):

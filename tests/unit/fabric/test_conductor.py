@@ -12,7 +12,7 @@ import pytest
 
 from rekindle.fabric import conductor
 from rekindle.fabric.conductor import Conductor
-from rekindle.fabric.wire import MOST, Lines, connect, hear_lines, send_line
+from rekindle.fabric.wire import MOST, Lines, hear_lines, open_connection, write_line
 
 GOOD = {
     "outcome": "measured",
@@ -42,7 +42,7 @@ def conduct(monkeypatch):
         conducts = Conductor(spec, lambda message: None)
         for host, player in players.items():
             if player is not None:
-                peer = connect("127.0.0.1", spec["port"], 5)
+                peer = open_connection("127.0.0.1", spec["port"], 5)
                 peers.append(peer)
                 threading.Thread(target=player, args=(host, peer), daemon=True).start()
         return conducts.conduct_survey()
@@ -54,10 +54,10 @@ def conduct(monkeypatch):
 
 def good(host, peer, answer=lambda order: GOOD):
     with suppress(OSError):  # the survey is over
-        send_line(peer, {"host": host, "token": "secret", "ranks": 1})
+        write_line(peer, {"host": host, "token": "secret", "ranks": 1})
         for order in hear_lines(peer):
             if (found := answer(order)) is not None:
-                send_line(peer, {"id": order["id"], **found})
+                write_line(peer, {"id": order["id"], **found})
 
 
 def test_each_group_has_an_order_with_a_place_for_each_host_and_a_port_of_its_own(conduct):
@@ -101,7 +101,7 @@ def test_a_player_that_answers_no_more_is_silent_after_the_limit(conduct):
 
 def test_a_player_that_leaves_holds_nobody_up(conduct):
     def leaves(host, peer):
-        send_line(peer, {"host": host, "token": "secret", "ranks": 1})
+        write_line(peer, {"host": host, "token": "secret", "ranks": 1})
         next(hear_lines(peer))
         peer.close()
 

@@ -5,13 +5,13 @@ from itertools import combinations
 
 import pytest
 
-from rekindle.fabric.schedule import halve, match_pairs, order_pair, pair_round_robin
+from rekindle.fabric.schedule import cut_group, list_rounds, match_pairs, order_pair
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 7, 8, 31, 256])
 def test_each_host_meets_each_other_one_once(count):
     hosts = [f"h{number:03}" for number in range(count)]
-    steps = list(pair_round_robin(hosts))
+    steps = list(list_rounds(hosts))
     assert len(steps) == (count - 1 if count % 2 == 0 else count)
     for step in steps:
         members = [host for pair in step for host in pair]
@@ -20,7 +20,7 @@ def test_each_host_meets_each_other_one_once(count):
 
 
 def test_nobody_meets_nobody():
-    assert list(pair_round_robin(["one"])) == list(pair_round_robin([])) == []
+    assert list(list_rounds(["one"])) == list(list_rounds([])) == []
 
 
 def test_pairs_that_share_a_host_are_measured_one_after_the_other():
@@ -29,5 +29,5 @@ def test_pairs_that_share_a_host_are_measured_one_after_the_other():
 
 
 def test_halves_have_all_hosts():
-    assert halve("abcde") == ("ab", "cde")
+    assert cut_group("abcde") == ("ab", "cde")
     assert order_pair("b", "a") == order_pair("a", "b") == ("a", "b")
