@@ -127,6 +127,8 @@ def judge_fabric(record: FabricRecord) -> tuple[FabricFlaw, ...]:
     }
     troubles = find_troubles(pairs)
     for kind in KINDS:
+        if not troubles.by_kind[kind]:
+            continue
         named = {flaw.hosts for flaw in flaws}
         pairs = {
             pair: looks
