@@ -3,9 +3,9 @@
 
     python benchmarks/fabric.py [--hosts N] [--runs N] [--first N] [--noise SIGMA] [--dips SHARE]
 
-Each pair's bandwidth has the noise that was measured, and dips: looks 7 to 16 % low, as copies over PCIe that
-others use had on 24 November 2026 (docs/why/acceptance.md). In every run some links are 15 % slow, and in
-every second one a host is.
+Each look has noise, three times that of nine all-reduces of two H100s in a row, which spread over 1.4 %; and
+some are 7 to 16 % low, as copies over PCIe were for a moment where others used it. In every run three links
+are 15 % slow, and in every second one a host is. A pair of a slow host is no false name.
 """
 
 import argparse

@@ -18,7 +18,7 @@ _TIMES, _MOST_TIMES = 5, 100
 """That a size is measured, from 1 MiB on and below."""
 _GROWTH = 16 * 3
 """Times as long as one operation of a size, three of the next one take."""
-_COPIES = 5
+_COPIES = 8
 """Of a size that have to fit into the memory that is free."""
 _SHARE = 12
 """Of the budget, for one collective at one size."""
@@ -107,7 +107,8 @@ class Rank:
         else:
             given = base[self.number * part : (self.number + 1) * part] + self.number
             result = torch.empty_like(base)
-            expected = base + torch.arange(self.world, device=self._device).repeat_interleave(part).int()
+            ranks = torch.arange(self.world, dtype=torch.int32, device=self._device)
+            expected = base + ranks.repeat_interleave(part)
         seconds: list[float] = []
         wrong, times = 0, 1
         for number in range(-1, _MOST_TIMES):  # the first connects, and is not timed
