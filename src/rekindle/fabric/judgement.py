@@ -202,7 +202,8 @@ def _says(kind: Kind, readings: Sequence[Reading]) -> str:
     if kind == "late":
         return f"takes {value} µs for 8 bytes, where the median of all pairs is {middle} µs"
     if kind == "drops":
-        return f"loses packets: TCP sends {worst.value:.2%} again, where the median is {worst.median:.2%}"
+        again = f"TCP sends {worst.value:.2%} of its segments again"
+        return f"loses packets: {again}, where the median is {worst.median:.2%}"
     if kind == "wrong":
         return f"gives wrong results, up to {worst.value:,.0f} values of one,"
     return "gives no result"
