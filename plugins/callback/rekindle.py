@@ -81,10 +81,10 @@ short_description: Results folder, outcomes and the closing table, or what a che
 description: Works on the playbooks of this repository, and on any other from its first role of ours on.
 """
 
-_ENTRIES = {_REPOSITORY / name for name in ("site.yml", "federate.yml", "retire.yml")}
+_ENTRIES = {_REPOSITORY / name for name in ("site.yml", "fabric.yml", "federate.yml", "retire.yml")}
 _REPORT = "report"
 _TAKEN = {".", "..", "payload", folders.PLAY_RECORD, folders.HOSTS, *(kind.folder for kind in list_joints())}
-_TAKEN |= {folders.SUMS, folders.SIGNATURE, *REPORTS}
+_TAKEN |= {folders.FABRIC_RECORD, folders.SUMS, folders.SIGNATURE, *REPORTS}
 
 
 def _reports_errors(method: Callable[..., None]) -> Callable[..., None]:

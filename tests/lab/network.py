@@ -2,6 +2,7 @@
 """One bridge a lab, and a namespace with one link to it for each of its hosts."""
 
 import subprocess
+from collections.abc import Collection
 from pathlib import Path
 
 from .machine import run
@@ -66,6 +67,28 @@ def remove_namespace(number: int, ordinal: int) -> None:
 def set_link(number: int, ordinal: int, *, up: bool) -> None:
     """Plug a host's cable in, or pull it."""
     run("ip", "link", "set", _link(number, ordinal), "up" if up else "down")
+
+
+def shape_ways(
+    number: int, hosts: int, slow: Collection[tuple[int, int]], lossy: Collection[tuple[int, int]]
+) -> None:
+    """Give the way between each two hosts of a lab 100 Mbit/s, ``slow`` ones a tenth.
+
+    A queue of six packets makes ``lossy`` ones drop some. Hosts are named by their ordinals, the lower first.
+    """
+    for to in range(1, hosts + 1):
+        run("ip", "-n", namespace(number, to).name, "link", "set", "eth0", "gso_max_size", "2000")
+        at = ("dev", _link(number, to))
+        subprocess.run(["tc", "qdisc", "del", *at, "root"], capture_output=True, check=False)
+        run("tc", "qdisc", "add", *at, "root", "handle", "1:", "htb", "default", "99")
+        run("tc", "class", "add", *at, "parent", "1:", "classid", "1:99", "htb", "rate", "1gbit")
+        for one in set(range(1, hosts + 1)) - {to}:
+            pair = (min(one, to), max(one, to))
+            rate, packets = "10mbit" if pair in slow else "100mbit", "6" if pair in lossy else "500"
+            run("tc", "class", "add", *at, "parent", "1:", "classid", f"1:{one}", "htb", "rate", rate)
+            run("tc", "qdisc", "add", *at, "parent", f"1:{one}", "pfifo", "limit", packets)
+            source = ("match", "ip", "src", f"{address(number, one)}/32", "flowid", f"1:{one}")
+            run("tc", "filter", "add", *at, "parent", "1:", "protocol", "ip", "u32", *source)
 
 
 def _link(number: int, ordinal: int) -> str:

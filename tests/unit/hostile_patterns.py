@@ -15,7 +15,10 @@ from rekindle.host import paths
 
 _LONG = 200
 """Repetitions from which one counts as without a bound."""
-_ELSEWHERE = ("rekindle.trainer", "rekindle.environments.probes", "rekindle.environments.torchvision_on_cpu")
+_ELSEWHERE = (
+    *("rekindle.trainer", "rekindle.environments.probes", "rekindle.environments.torchvision_on_cpu"),
+    *("rekindle.fabric.measure", "rekindle.fabric.player"),
+)
 """Modules that need a framework."""
 _ANCHORED = {"match", "fullmatch"}
 _USES = {*_ANCHORED, "search", "sub", "split", "findall", "finditer"}

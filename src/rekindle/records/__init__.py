@@ -24,6 +24,7 @@ from .base import (
     write_record,
 )
 from .complaint import BundleError, Complaint, RecordError, VersionError
+from .fabric import Bandwidth, FabricLook, FabricRecord
 from .finding import Confidence, Diagnosis, Finding, Ladder, Layer, Moment, Rung
 from .host import (
     Cpu,

@@ -12,6 +12,7 @@ from rekindle.host import folders
 from . import stages
 from .acceptance import AcceptanceRecord
 from .base import RecordT, read_record
+from .fabric import FabricRecord
 from .finding import Ladder
 from .host import HostRecord
 from .plan import PlanRecord
@@ -43,6 +44,7 @@ plan_in = make_reader(folders.PLAN_RECORD, PlanRecord)
 env_in = make_reader(folders.ENV_RECORD, stages.EnvRecord)
 standing_in = make_reader(folders.STANDING_RECORD, stages.StandingRecord)
 images_in = make_reader(folders.IMAGES_RECORD, stages.ImagesRecord)
+fabric_in = make_reader(folders.FABRIC_RECORD, FabricRecord)
 acceptance_in = make_reader(folders.ACCEPTANCE_RECORD, AcceptanceRecord)
 outcome_in = make_reader(folders.OUTCOME_RECORD, stages.Outcome)
 refusal_in = make_reader(folders.REFUSAL_RECORD, stages.Outcome)

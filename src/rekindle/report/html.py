@@ -26,6 +26,7 @@ from . import plot as axes
 from . import strip as band
 from .answer import summarise_answer
 from .checks import count_checks, group_checks
+from .fabric import draw_heat_map
 from .figures import describe_same, group_points, make_figures
 from .matrix import choose_letter, make_fleet
 from .plot import Plot, make_plot
@@ -104,6 +105,7 @@ class Pages:
             same=list(dict.fromkeys(describe_same(strip) for strip in self._strips if not strip.varies)),
             kinds=list(dict.fromkeys(strip.of for strip in self._strips)),
             band=band,
+            heat=draw_heat_map(results.fabric) if results.fabric else None,
             only=only,
             script=_script(),
             **(self._body(only, "") if only else {}),

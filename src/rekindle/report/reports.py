@@ -18,6 +18,7 @@ from rekindle.results.links import refuse_links
 from .acceptance import format_worst
 from .answer import format_answer
 from .data import make_results_data
+from .fabric import format_fabric
 from .html import Pages
 from .junit import render_junit
 from .metrics import render_metrics
@@ -79,6 +80,7 @@ def format_summary(results: Results, folder: Path | None, note: str = "") -> str
     parts = (
         format_answer(results, base, *measure_terminal()),
         format_worst(results.accepted[0]),
+        format_fabric(results.fabric, *measure_terminal()) if results.fabric else "",
         "\n".join(filter(None, (note, str(folder / "report.html") if folder else ""))),
     )
     return "\n\n".join(filter(None, parts))

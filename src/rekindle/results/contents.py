@@ -13,6 +13,7 @@ from rekindle.records import (
     AcceptanceRecord,
     Complaint,
     EnvRecord,
+    FabricRecord,
     HostRecord,
     LastProgress,
     LeaseRecord,
@@ -24,6 +25,7 @@ from rekindle.records import (
     RetiredRecord,
     RunSpec,
     Timestamp,
+    VerdictRecord,
     VersionError,
     read_record,
 )
@@ -31,6 +33,7 @@ from rekindle.records import layout as within
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
 from rekindle.records.base import RecordT, read_valid
 from rekindle.records.complaint import MissingError
+from rekindle.records.fabric import FABRIC
 
 from .acceptance import FleetAcceptance, compare_accepted
 from .joints import is_joint_stage
@@ -75,6 +78,8 @@ class Results:
 
     playbook: PlaybookRecord
     hosts: tuple[HostResults, ...]
+    fabric: FabricRecord | None = None
+    """What was measured between the hosts."""
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
@@ -120,6 +125,7 @@ def gather_results(folder: Path) -> Results:
             gather_host(folder / name, name, playbook, plays=plays and playbook.began.get(name) == latest)
             for name in playbook.hosts
         ),
+        read_valid(folder / folders.FABRIC_RECORD, FabricRecord),
     )
 
 
@@ -188,6 +194,8 @@ def gather_host(
     outcome = found.refusal if asked.only_checked else found.outcome
     judged = sorted(path.parent.name for path in folder.glob(f"*/{folders.VERDICT}"))
     jobs = _jobs(found, asked, judged)
+    if FABRIC in judged and not asked.only_checked and _is_new(folder / FABRIC, asked.began):
+        jobs.append(FABRIC)  # which no plan has, as it is of several hosts
     rows = [_unread(name, None, flaw) for flaw in found.flaws]
     rows += [_row(folder, name, job, outcome, asked.began) for job in jobs]
     earlier = [_row(folder, name, job, None, asked.began) for job in judged if job not in jobs]
@@ -238,6 +246,12 @@ def _jobs(found: _Records, asked: _Asked, judged: list[str]) -> list[str]:
     return (
         list(dict.fromkeys([*judged, *jobs])) if asked.checked else jobs
     )  # its plan may have others than ran
+
+
+def _is_new(run: Path, began: str) -> bool:
+    """Whether a host's place in the fabric was judged after the latest playbook began."""
+    verdict = read_valid(run / folders.VERDICT, VerdictRecord)
+    return verdict is None or verdict.started is None or verdict.started >= began
 
 
 def _ended(rows: list[Row], name: str, found: _Records, outcome: Outcome | None, stage: str) -> list[Row]:

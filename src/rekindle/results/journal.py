@@ -22,9 +22,9 @@ from .joints import is_joint_stage
 
 _SITE = yaml.safe_load((paths.find_collection() / "playbooks/site.yml").read_text(encoding="utf-8"))
 _ROLES = [task["ansible.builtin.import_role"]["name"] for task in _SITE[0]["tasks"]]
-STAGES = (*(name.rpartition(".")[2] for name in _ROLES), "collect")
+STAGES = (*(name.rpartition(".")[2] for name in _ROLES), "fabric", "collect")
 """Names of the stages in order, with the last one, which collects what site.yml does not."""
-BEFORE_JOBS = frozenset(STAGES).difference(["accept", "validate", "collect"])
+BEFORE_JOBS = frozenset(STAGES).difference(["accept", "validate", "fabric", "collect"])
 """Stages after which no job has run."""
 _PLAYING = ".playing"
 """Locked by each playbook in the folder while it goes on; removed by the last one."""

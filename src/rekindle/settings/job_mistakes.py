@@ -35,7 +35,7 @@ _OF_JOB = {"{sites}", "{names}", "{devices}", "{rounds}"}
 def find_job_mistakes(settings: Settings) -> Iterator[Complaint]:
     """Yield the mistakes in the jobs that are asked for."""
     known = list_jobs(settings.jobs)
-    if settings.values.get(settings.lists[0]) == []:
+    if settings.values.get(settings.lists[0]) == [] and not settings.values.get("rekindle_fabric"):
         own = " or ".join(job for job in known if "/" not in job)
         yield Complaint(f"{settings.lists[0]} is empty, and nothing would be proven.", f"name {own}.")
     for name in settings.lists:

@@ -32,6 +32,7 @@ WORDS = {
     "changed_when",
     "timeout",
     "run_once",
+    "no_log",
 }
 LONGEST_S = 7200
 

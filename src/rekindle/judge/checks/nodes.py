@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs over several nodes: ranks on their nodes, at one pace, and across the network."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
-from rekindle.host import files, folders
+from rekindle.host import files, folders, nccl
 from rekindle.judge.check import Result, fails, holds, register_check, unknown
 from rekindle.judge.run import Run
 from rekindle.records import Site
@@ -18,16 +17,8 @@ _STRAGGLES = 1.5
 """Times as long as the other nodes' ranks take for their own part of the steps …"""
 _MATTERS = 0.05
 """… and so much longer that this share of the rounds' time is spent on it."""
-_CHANNEL = re.compile(
-    r"Channel \d{1,4}/\d{1,4} : (?P<one>\d{1,6})\[\w{1,16}\] -> (?P<other>\d{1,6})\[\w{1,16}\] "
-    r"\[(?:send|receive)\] via NET/(?P<net>[^/\n]{1,40})/(?P<device>\d{1,4})(?P<direct>/GDRDMA)?"
-)
-"""``GDRDMA`` (GPUDirect RDMA): the network card reads and writes the GPU's memory itself."""
 _OVER_TCP = {"gloo": "gloo", "RING": "gRPC"}
 """By the backend that ranks report: torch's, and TensorFlow's between nodes."""
-_NAMES = {"Socket": "TCP", "IB": "InfiniBand"}
-_LINK = re.compile(r"\[(?P<device>\d{1,4})\][\w.-]{1,40}:\d{1,4}/(?P<link>IB|RoCE)\b")
-"""NET/IB's list of devices: ``[0]mlx5_0:1/RoCE``."""
 
 
 @register_check(
@@ -115,12 +106,9 @@ def _crossed(run: Run, site: Site, path: Path) -> Iterator[str]:
         text = files.read_content(path).decode("utf-8", "replace")
     except OSError:
         return
-    links = {match["device"]: match["link"] for match in _LINK.finditer(text)}
-    for match in _CHANNEL.finditer(text):
-        ends = int(match["one"]), int(match["other"])
-        if max(ends) < site.ranks and len({run.spec.node_of(site, rank) for rank in ends}) > 1:
-            net = match["net"]
-            link = links.get(match["device"], net) if net.startswith("IB") else net
-            name = _NAMES.get(link, link)
-            direct = "with" if match["direct"] else "without"
-            yield name if name == "TCP" else f"{name} {direct} GPUDirect RDMA"
+
+    def crosses(*ends: int) -> bool:
+        return max(ends) < site.ranks and len({run.spec.node_of(site, rank) for rank in ends}) > 1
+
+    for transport, _ in nccl.find_transports(text, crosses):
+        yield transport

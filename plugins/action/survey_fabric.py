@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Action ``survey_fabric``: each host's part of a measurement between hosts, its record, and the verdicts."""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+
+from rekindle import records
+from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.limits import fetch_file, limit_action
+from rekindle.fabric import parts, verdicts
+from rekindle.host import folders
+from rekindle.records.base import FILE_LIMIT
+from rekindle.records.fabric import FABRIC
+from rekindle.results import seal
+
+_AGAIN = "see conductor.log beside it, and run the play again."
+
+
+@limit_action
+class ActionModule(Action):
+    """plugins/modules has its documentation."""
+
+    _supports_check_mode = False
+
+    def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
+        """Do it for all hosts at once."""
+        results, hosts = Path(args["results"]), json.loads(json.dumps(args["hosts"]))
+        record = results / folders.FABRIC_RECORD
+        if args["do"] == "prepare":
+            record.unlink(missing_ok=True)
+            return {
+                "changed": False,
+                "parts": parts.make_parts(results, hosts, args["address"], args["port"]),
+            }
+        if args["do"] == "collect":
+            self._collect(f"{args['folder']}/{folders.FABRIC_RECORD}", record, hosts)
+            return {}
+        if record.is_file():
+            judged = list(verdicts.judge_hosts(records.read_record(record, records.FabricRecord)))
+        else:
+            judged = [verdicts.make_unmeasured(host) for host in hosts]
+        for verdict in judged:
+            run = results / verdict.host / FABRIC
+            records.write_record(run / folders.VERDICT, verdict)
+            seal.seal_run(run)
+        failed = sum(verdict.verdict != "PASS" for verdict in judged)
+        return {"msg": f"Something is wrong with {failed} of {len(judged)} hosts, or with a link of theirs."}
+
+    def _collect(self, there: str, record: Path, hosts: list[str]) -> None:
+        """Fetch what the first host has, which may be anything.
+
+        Raises:
+            TaskFailure: it is no record of these hosts.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, folders.FABRIC_RECORD)
+            try:
+                fetch_file(self._connection, there, str(path), FILE_LIMIT)
+                found = records.read_record(path, records.FabricRecord)
+            except AnsibleConnectionFailure:
+                raise
+            except (AnsibleError, records.RecordError) as error:
+                why = error.message if isinstance(error, records.RecordError) else str(error)
+                raise TaskFailure(f"{there} cannot be collected: {why}", _AGAIN) from None
+        named = {host for look in found.looks for host in look.hosts} | {*found.silent}
+        if [*found.hosts] != hosts or named - {*hosts}:
+            raise TaskFailure(f"{there} is of other hosts than were asked for.", _AGAIN)
+        records.write_record(record, found)

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with pairs of hosts, and which hosts or links explain it."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from statistics import median
+from typing import Literal, NamedTuple
+
+from rekindle.acceptance.catalogue import Measure
+from rekindle.acceptance.comparison import find_outliers
+from rekindle.records.fabric import FabricLook
+
+from .schedule import Pair, order_pair
+
+Kind = Literal["stuck", "wrong", "drops", "slow", "late"]
+"""From the gravest: it gave no result; a result is wrong; TCP sends again; bandwidth; latency."""
+KINDS: tuple[Kind, ...] = ("stuck", "wrong", "drops", "slow", "late")
+
+SPEED = Measure(
+    of="host", unit="GB/s", better="higher", distance=0.075, fault="speed", description="Between two hosts."
+)
+"""Half of the 15 % that have to be found: benchmarks/fabric.py has what it finds and what it does not."""
+_NOISE = 3.0
+"""Standard deviations: each of several looks has to be so far off."""
+_LATE = 5.0
+"""Times the median of all pairs."""
+_RESENT, _RESENT_TIMES = 0.001, 5.0
+"""Share of segments that TCP sends again, and times the median of all pairs: both are passed."""
+_COMPARED = 3
+"""Pairs without which there is no median."""
+
+Looks = Mapping[Pair, list[FabricLook]]
+
+
+class Reading(NamedTuple):
+    """The figure that is worse than that of other pairs, by its best look."""
+
+    value: float
+    median: float
+    size: int = 0
+    """Bytes; 0 where it is of no size."""
+
+    @property
+    def worse(self) -> float:
+        """How much worse, relative to the median; of what should be low, times the median."""
+        return abs(self.value - self.median) / self.median if self.median else 0.0
+
+
+class Troubles(NamedTuple):
+    """What is wrong with pairs."""
+
+    by_kind: dict[Kind, dict[Pair, Reading]]
+    many: bool
+    """Whether half of the pairs or more are slow, so that it may be how the fabric is built."""
+
+
+def group_pairs(looks: Iterable[FabricLook]) -> dict[Pair, list[FabricLook]]:
+    """Return the looks of each pair, in their order."""
+    pairs: dict[Pair, list[FabricLook]] = {}
+    for look in looks:
+        if look.is_pair:
+            pairs.setdefault(order_pair(*look.hosts), []).append(look)
+    return pairs
+
+
+def find_troubles(pairs: Looks) -> Troubles:
+    """Return what is wrong with each pair in all its looks, or, where results are wrong, in any."""
+    done = {
+        pair: good for pair, all_looks in pairs.items() if (good := [x for x in all_looks if _is_done(x)])
+    }
+    stuck = {pair: Reading(0.0, 0.0) for pair in pairs if pair not in done}
+    wrong = {pair: max(look.wrong for look in good) for pair, good in done.items()}
+    resent = {
+        pair: min(shares)
+        for pair, good in done.items()
+        if (shares := [x.resent for x in good if x.resent is not None])
+    }
+    delays = {
+        pair: min(times)
+        for pair, good in done.items()
+        if (times := [x.latency_us for x in good if x.latency_us is not None])
+    }
+    slow, many = find_slow(done)
+    return Troubles(
+        {
+            "stuck": stuck,
+            "wrong": {pair: Reading(float(count), 0.0) for pair, count in wrong.items() if count},
+            "drops": _above(resent, _RESENT_TIMES, _RESENT),
+            "slow": slow,
+            "late": _above(delays, _LATE, 0.0),
+        },
+        many,
+    )
+
+
+def _is_done(look: FabricLook) -> bool:
+    return look.outcome == "measured"
+
+
+def _above(values: Mapping[Pair, float], times: float, least: float) -> dict[Pair, Reading]:
+    if len(values) < _COMPARED:
+        return {}
+    middle = median(values.values())
+    limit = max(times * middle, least)
+    return {pair: Reading(value, middle) for pair, value in values.items() if value > limit}
+
+
+def find_slow(done: Looks) -> tuple[dict[Pair, Reading], bool]:
+    """Return the pairs that are far below the others by their best looks, and whether they are half or more.
+
+    All are compared at the largest size that most of them reached in their time, and one that did not reach
+    it at its own largest.
+    """
+    best = find_best(done)
+    slow: dict[Pair, Reading] = {}
+    many = False
+    for op in sorted({op for op, _ in best}):
+        sizes = {size: figures for (of, size), figures in best.items() if of == op}
+        reached = [size for size, figures in sizes.items() if 2 * len(figures) >= len(done)]
+        if len(done) < _COMPARED or not reached:
+            continue
+        size = max(reached)
+        figures = sizes[size]
+        middle = find_outliers([*figures.values()], SPEED).middle
+        limit = _limit(figures.values(), middle)
+        found = {
+            pair: Reading(value, middle, size)
+            for pair, value in figures.items()
+            if SPEED.worse(value, middle) > limit
+        }
+        many = many or 2 * len(found) >= len(figures)
+        for pair in done.keys() - sizes[size].keys():
+            if own := [each for each, figures in sizes.items() if pair in figures and each < size]:
+                value, middle = sizes[max(own)][pair], median(sizes[max(own)].values())
+                if SPEED.worse(value, middle) > limit:
+                    found[pair] = Reading(value, middle, max(own))
+        slow |= {pair: max(found[pair], slow.get(pair, found[pair]), key=_worse) for pair in found}
+    return slow, many
+
+
+def _limit(figures: Iterable[float], middle: float) -> float:
+    """Return how much worse than the ``middle`` is too slow: by their noise, which those above it show."""
+    above = [figure / middle - 1 for figure in figures if figure >= middle > 0]
+    return max(SPEED.distance or 0.0, _NOISE * 1.4826 * median(above or [0.0]))
+
+
+def _worse(reading: Reading) -> float:
+    return reading.worse
+
+
+def find_best(done: Looks) -> dict[tuple[str, int], dict[Pair, float]]:
+    """Return the best bandwidth of each pair in GB/s, by collective and size."""
+    best: dict[tuple[str, int], dict[Pair, float]] = {}
+    for pair, looks in done.items():
+        for look in looks:
+            for figure in look.bandwidths:
+                of = best.setdefault((figure.op, figure.size), {})
+                of[pair] = max(figure.gb_s, of.get(pair, 0.0))
+    return best
+
+
+def find_blamed(bad: Collection[Pair], pairs: Looks, again: int) -> tuple[dict[str, list[Pair]], list[Pair]]:
+    """Return the hosts that explain ``bad`` pairs, each with its own, and the pairs that are left.
+
+    A host is blamed for more than half of its pairs, and two at least, the worst host first. Of those that
+    were measured again, ``again`` have to be bad, and more than half: not a host that was slow for a while.
+    """
+    left, of_all = set(bad), Counter(host for pair in pairs for host in pair)
+    blamed: dict[str, list[Pair]] = {}
+    while True:
+        counts = Counter(host for pair in left for host in pair)
+        shares = {host: count / of_all[host] for host, count in counts.items() if count >= 2}
+        host = max(sorted(shares), key=lambda name: shares[name], default=None)
+        if host is None or shares[host] <= 0.5:
+            return blamed, sorted(left)
+        own = [pair for pair in left if host in pair]
+        looked = [pair in bad for pair, looks in pairs.items() if host in pair and len(looks) > 1]
+        if again and (sum(looked) < again or 2 * sum(looked) <= len(looked)):
+            of_all[host] *= len(pairs)  # it is not asked for again
+            continue
+        left.difference_update(own)
+        blamed[host] = sorted(own)
+        of_all.subtract(member for pair in pairs if host in pair for member in pair)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict on each host's place in the fabric."""
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from rekindle.records import ClaimResult, VerdictRecord
+from rekindle.records.action import pick_severest
+from rekindle.records.fabric import FABRIC, FabricRecord
+
+from .judgement import FabricFlaw, find_rate, judge_fabric
+
+_NOT_MEASURED = "The measurement between hosts left no record: its first host was lost, or its port is taken."
+_AGAIN = "See conductor.log and player.log in logs/fabric of its root, and run fabric.yml again."
+
+
+def judge_hosts(record: FabricRecord) -> Iterator[VerdictRecord]:
+    """Yield the verdict on each host: PASS unless a flaw names it, by itself or as one end of a link."""
+    flaws = judge_fabric(record)
+    for host in record.hosts:
+        own = [flaw for flaw in flaws if host in flaw.hosts and flaw.verdict]
+        looks = [look for look in record.looks if host in look.hosts and look.outcome == "measured"]
+        if not looks and not own:
+            yield make_unmeasured(host)
+            continue
+        pairs = [look for look in looks if look.is_pair]
+        rates = [rate for look in pairs if (rate := find_rate(look)) is not None]
+        delays = [look.latency_us for look in pairs if look.latency_us is not None]
+        metrics = {"all_reduce_gb_s": median(rates)} if rates else {}
+        metrics |= {"latency_us": median(delays)} if delays else {}
+        transports = sorted({name for look in looks for name in look.transports})
+        over = f", over {' and '.join(transports)}" if transports else ""
+        measured = ClaimResult(
+            claim="fabric_measured",
+            holds=bool(looks),
+            message=f"{len(looks)} measurements with {len(record.hosts) - 1} hosts gave results{over}.",
+        )
+        yield VerdictRecord(
+            job=FABRIC,
+            host=host,
+            verdict="FAIL" if own else "PASS",
+            cause=own[0].message if own else None,
+            remedy=_capitalise(own[0].remedy) if own else None,
+            action=pick_severest(flaw.action for flaw in own) if own else None,
+            layer="network" if own else None,
+            evidence=(measured, *_claims(own)),
+            started=record.started,
+            duration_s=record.seconds,
+            lock_sha256=None,
+            versions={},
+            devices=(),
+            rounds=(),
+            final_metrics=metrics,
+        )
+
+
+def make_unmeasured(host: str) -> VerdictRecord:
+    """Return the verdict on a host of which nothing is known."""
+    return VerdictRecord(
+        job=FABRIC,
+        host=host,
+        verdict="UNPROVEN",
+        cause=_NOT_MEASURED,
+        remedy=_AGAIN,
+        evidence=(),
+        started=None,
+        duration_s=None,
+        lock_sha256=None,
+        versions={},
+        devices=(),
+        rounds=(),
+    )
+
+
+def _claims(flaws: Sequence[FabricFlaw]) -> Iterator[ClaimResult]:
+    if not flaws:
+        yield ClaimResult(
+            claim="fabric_as_others", holds=True, message="Nothing is wrong with it or with a link of it."
+        )
+    for flaw in flaws:
+        yield ClaimResult(claim=f"fabric_{flaw.kind}", holds=False, message=flaw.message)
+
+
+def _capitalise(text: str) -> str:
+    return text[:1].upper() + text[1:]

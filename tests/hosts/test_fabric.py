@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is between hosts: a link or host that something is wrong with is named, and nothing waits for it."""
+
+import subprocess
+import time
+from contextlib import contextmanager
+
+import pytest
+from lab import network
+from lab.labs import Lab
+from lab.wheels import fill_wheelhouse
+from plays import play
+
+from rekindle.records import FabricRecord, VerdictRecord, read_record
+
+HOSTS = ("one", "two", "three", "four")
+WAITS_FOR_NONE_S = 400
+TORCH = ("-e", '{"rekindle_fabric": true, "rekindle_jobs": [], "rekindle_frameworks": ["torch"]}')
+BROKEN = """
+import sys
+if "play" in sys.orig_argv:
+    import time
+    import torch.distributed as dist
+    real = dist.all_reduce
+    def all_reduce(values, *more, **named):
+        if values.numel() > 1000:
+            {fault}
+        return real(values, *more, **named)
+    dist.all_reduce = all_reduce
+"""
+"""Loaded by each Python of a host; a broken host's part in the first all-reduce of many values."""
+
+
+@pytest.fixture(scope="module")
+def four(named):
+    """Return a lab of four hosts, whose ways to each other have a rate."""
+    lab = Lab(named("fabric"), light=True)
+    try:
+        lab.up(HOSTS)
+        fill_wheelhouse(lab, *TORCH)
+        network.shape_ways(lab.number, len(HOSTS), slow=(), lossy=())
+        yield lab
+    finally:
+        lab.down()
+
+
+@pytest.fixture
+def survey(four, tmp_path):
+    def run():
+        began = time.monotonic()
+        address = f"rekindle_fabric_address={four.hosts[HOSTS[0]].address}"
+        done = play("fabric.yml", four.inventory, tmp_path / "r", "-e", address)
+        verdicts = {
+            host: read_record(done.results / host / "fabric/verdict.json", VerdictRecord) for host in HOSTS
+        }
+        return done, verdicts, time.monotonic() - began
+
+    return run
+
+
+@contextmanager
+def broken(lab, **faults):
+    """Have torch on these hosts do something else: their own Python loads it."""
+    paths = [lab.hosts[host].root / "usr/lib/python3.11/sitecustomize.py" for host in faults]
+    for path, fault in zip(paths, faults.values(), strict=True):
+        path.rename(path.with_suffix(".aside"))
+        path.write_text(BROKEN.format(fault=fault))
+        path.chmod(0o644)
+    try:
+        yield
+    finally:
+        for path in paths:
+            path.with_suffix(".aside").replace(path)
+
+
+def test_a_fabric_as_it_should_be_passes(survey):
+    done, verdicts, _ = survey()
+    assert {host: (of.verdict, of.cause) for host, of in verdicts.items()} == dict.fromkeys(
+        HOSTS, ("PASS", None)
+    ), done.output
+    assert done.status == 0, done.output
+    record = read_record(done.results / "fabric.json", FabricRecord)
+    assert len({look.hosts for look in record.looks}) == 7  # six pairs, and all together
+    assert all(look.transports == ("TCP",) and look.devices == ("eth0",) for look in record.looks)
+    assert "host × host" in (done.results / "report.html").read_text()
+
+
+def test_a_slow_link_and_one_that_drops_packets_are_named(four, survey):
+    network.shape_ways(four.number, len(HOSTS), slow=[(1, 2)], lossy=[(3, 4)])
+    try:
+        done, verdicts, _ = survey()
+    finally:
+        network.shape_ways(four.number, len(HOSTS), slow=(), lossy=())
+    assert done.status != 0
+    slow, drops = verdicts["one"].cause, verdicts["three"].cause
+    assert slow.startswith("The link between one and two has "), done.output
+    assert drops.startswith("The link between four and three loses packets: TCP sends "), done.output
+    assert (verdicts["two"].cause, verdicts["four"].cause) == (slow, drops)
+    assert {of.action for of in verdicts.values()} == {"RETEST"}
+
+
+def test_a_host_that_computes_wrongly_and_one_that_hangs_are_named(four, survey):
+    with broken(four, three="values[7] += 1", four="time.sleep(3600)"):
+        done, verdicts, seconds = survey()
+    assert verdicts["three"].cause.startswith("three gives wrong results"), done.output
+    assert verdicts["four"].cause.startswith("four gives no result with "), done.output
+    assert (verdicts["three"].action, verdicts["four"].action) == ("REPLACE", "DRAIN")
+    assert [verdicts[host].verdict for host in ("one", "two")] == ["PASS", "PASS"], done.output
+    assert seconds < WAITS_FOR_NONE_S
+
+
+def test_a_host_whose_player_stops_holds_up_no_other(four, survey):
+    """It answers no more, is named, and the rest is measured without it."""
+    with broken(four, four="import os, signal; os.kill(os.getppid(), signal.SIGSTOP)"):
+        done, verdicts, seconds = survey()
+    subprocess.run(four.ssh("four", "pkill -KILL -f rekindle.fabric", user="root"), check=False)
+    assert verdicts["four"].cause.startswith("four gave no answer while it was measured with "), done.output
+    assert [verdicts[host].verdict for host in HOSTS[:3]] == ["PASS"] * 3, done.output
+    assert seconds < WAITS_FOR_NONE_S
