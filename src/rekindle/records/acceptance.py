@@ -109,7 +109,7 @@ class Norm(Record, kw_only=True, frozen=True):
     name: Text
     """Of the measurement."""
     value: Number
-    margin: Annotated[float, Meta(ge=0, lt=1)] = 0.0
+    margin: Annotated[float, Meta(ge=0, le=1)] = 0.0
     """Share of the value that may be missing, where the value was measured and is not a floor."""
     noted: Number | None = None
     """A figure worse than this is noted, and fails only by the value."""
