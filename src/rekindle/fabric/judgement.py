@@ -78,7 +78,10 @@ def count_repetitions(hosts: int) -> int:
 
 
 def count_looks(hosts: int) -> int:
-    """Return how often a pair has to be bad, each time that it is looked at, to be named."""
+    """Return how often a pair is looked at that is bad each time.
+
+    One less names it: of many suspects, some do not find both their hosts free in the first repetition.
+    """
     return min(1 + count_repetitions(hosts), _LOOKS)
 
 
@@ -168,7 +171,7 @@ def _of_kind(
         message += f": {_quote(pairs[own[0]])}" if kind == "stuck" else "."
         advice = _ADVICE[kind]
         yield FabricFlaw(hosts=(host,), kind=kind, message=message, remedy=advice.host, action=advice.action)
-    once = [pair for pair in links if len(pairs[pair]) < count_looks(hosts) and kind != "wrong"]
+    once = [pair for pair in links if len(pairs[pair]) < max(2, count_looks(hosts) - 1) and kind != "wrong"]
     for pair in links:
         if pair not in once:
             message = f"The link between {pair[0]} and {pair[1]} {_says(kind, [bad[pair]])}"

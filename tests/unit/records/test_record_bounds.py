@@ -79,7 +79,7 @@ def test_a_field_without_a_bound_is_found():
 
 TIMES = ("started", "at", "asked", "built", "collected", "made", "ends", "retired", "sealed", "kept", "began")
 STAGES = {"PlaybookRecord.asked"}
-SECONDS = re.compile(r".*(?<!bit)(?<!mb)(?<!per)_s|seconds|time|since|until")
+SECONDS = re.compile(r".*(?<!bit)(?<!mb)(?<!gb)(?<!per)_s|seconds|time|since|until")
 
 
 def timeless(kind, place=""):
