@@ -17,7 +17,7 @@ _LONG = 200
 """Repetitions from which one counts as without a bound."""
 _ELSEWHERE = (
     *("rekindle.trainer", "rekindle.environments.probes", "rekindle.environments.torchvision_on_cpu"),
-    *("rekindle.fabric.measure", "rekindle.fabric.player"),
+    *("rekindle.fabric.measure", "rekindle.fabric.player", "rekindle.federation.bounds"),
 )
 """Modules that need a framework."""
 _ANCHORED = {"match", "fullmatch"}
