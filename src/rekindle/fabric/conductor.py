@@ -3,7 +3,7 @@
 
 import hmac
 import json
-import select
+import selectors
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -27,8 +27,8 @@ _PORTS = 500
 """For the rendezvous of groups, after the conductor's own."""
 _CARDS = 20
 """Network cards that one look names."""
-_MOST = 4096
-"""Connections that wait to say who they are."""
+_STRANGERS = 64
+"""Connections that wait to say who they are; one more, and that which waited longest goes."""
 
 Report = Callable[[str], None]
 
@@ -158,19 +158,27 @@ class Conductor:
     def _hear(self, ends: float) -> Iterator[tuple[_Peer, AnswerLine]]:
         """Yield the lines that came, once some have or it is time."""
         wait_s = max(0.0, min(1.0, ends - time.monotonic()))
-        ready, _, _ = select.select([self._listener, *self._peers], [], [], wait_s)
-        if self._listener in ready:
-            sock, (address, _) = self._listener.accept()
-            prepare_peer(sock)
-            peer = self._peers[sock] = _Peer(sock, address)
-            if len(self._peers) > _MOST:
-                self._drop(peer)
-        for sock in ready:
-            if (known := self._peers.get(sock)) is not None:
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._listener, selectors.EVENT_READ)
+            for sock, peer in self._peers.items():
+                selector.register(sock, selectors.EVENT_READ, peer)
+            ready: list[_Peer | None] = [key.data for key, _ in selector.select(wait_s)]
+        if None in ready:
+            self._accept()
+        for known in filter(None, ready):
+            if known.socket in self._peers:
                 yield from ((known, line) for line in self._take(known))
         for peer in [*self._peers.values()]:
             if not peer.host and time.monotonic() - peer.since > _HELLO_S:
                 self._drop(peer)
+
+    def _accept(self) -> None:
+        sock, (address, _) = self._listener.accept()
+        prepare_peer(sock)
+        self._peers[sock] = _Peer(sock, address)
+        strangers = [peer for peer in self._peers.values() if not peer.host]
+        if len(strangers) > _STRANGERS:
+            self._drop(strangers[0])
 
     def _take(self, peer: _Peer) -> list[AnswerLine]:
         """Return the lines that came from a peer that has sent something; drop one that is gone or lies."""

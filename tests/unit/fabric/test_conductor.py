@@ -2,11 +2,13 @@
 """The conductor waits for nobody longer than it has to, and bounds what players say."""
 
 import json
+import resource
 import socket
 import threading
 import time
 from contextlib import suppress
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -58,6 +60,27 @@ def good(host, peer, answer=lambda order: GOOD):
         for order in hear_lines(peer):
             if (found := answer(order)) is not None:
                 write_line(peer, {"id": order["id"], **found})
+
+
+def test_strangers_who_connect_and_say_nothing_keep_no_host_away(conduct, monkeypatch):
+    monkeypatch.setattr(conductor, "_STRANGERS", 8)
+    most, strangers = resource.getrlimit(resource.RLIMIT_NOFILE), []
+
+    def connect(host, peer):
+        for _ in range(60):  # each takes a descriptor here and one of the conductor's
+            strangers.append(socket.create_connection(peer.getpeername(), timeout=5))
+        good(host, peer)
+
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len([*Path("/proc/self/fd").iterdir()]) + 100, most[1]))
+    try:
+        record = conduct(a=connect, b=good)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, most)
+        for one in strangers:
+            one.close()
+    assert len(strangers) == 60
+    assert [look.outcome for look in record.looks] == ["measured"]
+    assert record.silent == {}
 
 
 def test_each_group_has_an_order_with_a_place_for_each_host_and_a_port_of_its_own(conduct):
