@@ -45,6 +45,11 @@ class Match(NamedTuple):
         rank = _RANKS.index(self.rank)
         return rank, self.doubt, self.time, self.nearness, finding.file or "", finding.line or 0
 
+    def is_told_with(self, other: "Match") -> bool:
+        """Whether it says what ``other`` is: of the same line, and no less a cause."""
+        places = [(one.finding.file, one.finding.line) for one in (self, other)]
+        return self.rank == other.rank and places[0] == places[1]
+
 
 def make_find(text: Text, at: int, rank: Rank, finding: Finding) -> Match:
     """Return what a line of a text shows, which it is about alone."""
