@@ -63,11 +63,15 @@ def group_pairs(looks: Iterable[FabricLook]) -> dict[Pair, list[FabricLook]]:
     return pairs
 
 
+def select_measured(pairs: Looks) -> dict[Pair, list[FabricLook]]:
+    """Return the looks that gave figures, of the pairs that have such."""
+    measured = {pair: [look for look in looks if look.outcome == "measured"] for pair, looks in pairs.items()}
+    return {pair: looks for pair, looks in measured.items() if looks}
+
+
 def find_troubles(pairs: Looks) -> Troubles:
     """Return what is wrong with each pair in all its looks, or, where results are wrong, in any."""
-    done = {
-        pair: good for pair, all_looks in pairs.items() if (good := [x for x in all_looks if _is_done(x)])
-    }
+    done = select_measured(pairs)
     stuck = {pair: Reading(0.0, 0.0) for pair in pairs if pair not in done}
     wrong = {pair: max(look.wrong for look in good) for pair, good in done.items()}
     resent = {
@@ -91,10 +95,6 @@ def find_troubles(pairs: Looks) -> Troubles:
         },
         many,
     )
-
-
-def _is_done(look: FabricLook) -> bool:
-    return look.outcome == "measured"
 
 
 def _above(values: Mapping[Pair, float], times: float, least: float) -> dict[Pair, Reading]:
@@ -122,6 +122,7 @@ def find_slow(done: Looks) -> tuple[dict[Pair, Reading], bool]:
         size = max(reached)
         figures = sizes[size]
         middle = find_outliers([*figures.values()], SPEED).middle
+        medians = {of: median(found.values()) for of, found in sizes.items()}
         limit = _limit(figures.values(), middle)
         found = {
             pair: Reading(value, middle, size)
@@ -131,9 +132,9 @@ def find_slow(done: Looks) -> tuple[dict[Pair, Reading], bool]:
         many = many or 2 * len(found) >= len(figures)
         for pair in done.keys() - sizes[size].keys():
             if own := [each for each, figures in sizes.items() if pair in figures and each < size]:
-                value, middle = sizes[max(own)][pair], median(sizes[max(own)].values())
-                if SPEED.worse(value, middle) > limit:
-                    found[pair] = Reading(value, middle, max(own))
+                reading = Reading(sizes[max(own)][pair], medians[max(own)], max(own))
+                if SPEED.worse(reading.value, reading.median) > limit:
+                    found[pair] = reading
         slow |= {pair: max(found[pair], slow.get(pair, found[pair]), key=_worse) for pair in found}
     return slow, many
 

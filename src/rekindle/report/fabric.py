@@ -5,8 +5,8 @@ from statistics import median
 from typing import NamedTuple
 
 from rekindle.acceptance.evaluation import format_figure, format_size
-from rekindle.fabric.judgement import FabricFlaw, judge_fabric
-from rekindle.fabric.pairs import find_best, group_pairs
+from rekindle.fabric.judgement import judge_fabric
+from rekindle.fabric.pairs import find_best, group_pairs, select_measured
 from rekindle.fabric.schedule import Pair, order_pair
 from rekindle.records.fabric import FabricRecord
 
@@ -40,14 +40,14 @@ class HeatMap(NamedTuple):
     """For many hosts: an SVG path by level."""
     side: int
     """Of the picture."""
-    flaws: tuple[FabricFlaw, ...]
 
 
 def draw_heat_map(record: FabricRecord) -> HeatMap:
     """Lay out the record's pairs by their best all-reduce at the largest size that most of them reached."""
     pairs = group_pairs(record.looks)
-    done = {pair: [look for look in looks if look.outcome == "measured"] for pair, looks in pairs.items()}
-    best = {size: of for (op, size), of in find_best(done).items() if op == "all_reduce"}
+    found = find_best(select_measured(pairs))
+    best = {size: of for (op, size), of in found.items() if op == "all_reduce"}
+    medians = {size: median(of.values()) for size, of in best.items()}
     common = max((size for size, of in best.items() if 2 * len(of) >= len(pairs)), default=0)
     cells: dict[Pair, HeatCell] = {}
     for pair, looks in pairs.items():
@@ -55,14 +55,14 @@ def draw_heat_map(record: FabricRecord) -> HeatMap:
         if not size:
             cells[pair] = HeatCell("–", _NO_RESULT, f"{pair[0]}, {pair[1]}: {looks[-1].outcome}")
             continue
-        value, middle = best[size][pair], median(best[size].values())
-        level = sum(value < share * middle for share in _LEVELS)
+        value = best[size][pair]
+        level = sum(value < share * medians[size] for share in _LEVELS)
         figure = format_figure(value)
         cells[pair] = HeatCell(figure, level, f"{pair[0]}, {pair[1]}: {figure} GB/s at {format_size(size)}")
     over = sorted({name for look in record.looks for name in look.transports})
-    middle = median(best[common].values()) if common else 0.0
+    middle = format_figure(medians.get(common, 0.0))
     caption = (
-        f"Bandwidth host × host, all-reduce of {format_size(common)}, GB/s, median {format_figure(middle)}"
+        f"Bandwidth host × host, all-reduce of {format_size(common)}, GB/s, median {middle}"
         f"{', over ' + ' and '.join(over) if over else ''}"
     )
     many = len(record.hosts) > _NAMED
@@ -73,7 +73,6 @@ def draw_heat_map(record: FabricRecord) -> HeatMap:
         rows,
         _draw_dots(record.hosts, cells) if many else {},
         _DOT * len(record.hosts),
-        judge_fabric(record),
     )
 
 
@@ -95,9 +94,9 @@ def _draw_dots(hosts: tuple[str, ...], cells: dict[Pair, HeatCell]) -> dict[int,
 
 def format_fabric(record: FabricRecord, width: int, colour: bool) -> str:
     """Return the matrix of a few hosts, and what is noted; the rows of hosts have the rest."""
-    heat = draw_heat_map(record)
-    parts = [flaw.message for flaw in heat.flaws if not flaw.verdict]
-    if len(heat.hosts) <= _ON_TERMINAL:
+    parts = [flaw.message for flaw in judge_fabric(record) if not flaw.verdict]
+    if len(record.hosts) <= _ON_TERMINAL:
+        heat = draw_heat_map(record)
         rows = [
             {"GB/s": host, **{other: cell.text or "·" for other, cell in zip(heat.hosts, row, strict=True)}}
             for host, row in zip(heat.hosts, heat.rows, strict=True)

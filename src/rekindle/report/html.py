@@ -12,6 +12,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from rekindle.fabric.judgement import judge_fabric
 from rekindle.records import VerdictRecord
 from rekindle.records.text import clean_text, format_duration
 from rekindle.results.causes import find_standing, group_causes, quote_failure
@@ -105,6 +106,7 @@ class Pages:
             same=list(dict.fromkeys(describe_same(strip) for strip in self._strips if not strip.varies)),
             kinds=list(dict.fromkeys(strip.of for strip in self._strips)),
             band=band,
+            fabric=judge_fabric(results.fabric) if results.fabric else (),
             heat=draw_heat_map(results.fabric) if results.fabric else None,
             only=only,
             script=_script(),

@@ -2,17 +2,20 @@
 """From a fabric's record to what people see: each host's part, its verdict, its row, the heat map."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 from report_folders import HOST, NOW, PLAN, add_host, fill, rows
 
+from rekindle.fabric.judgement import judge_fabric
 from rekindle.fabric.parts import make_parts
+from rekindle.fabric.schedule import list_rounds
 from rekindle.fabric.verdicts import judge_hosts
 from rekindle.host import folders, nccl
 from rekindle.records import Allocation, Complaint, EnvRecord, read_record, write_record
-from rekindle.records.fabric import FABRIC
+from rekindle.records.fabric import FABRIC, Bandwidth, FabricLook, FabricRecord
 from rekindle.report.fabric import draw_heat_map, format_fabric
 from rekindle.report.reports import write_reports
 
@@ -50,6 +53,26 @@ def test_a_verdict_of_an_earlier_playbook_is_no_row_of_this_one(results):
     later = "2026-12-01T00:00:00Z"
     fill(results, "h0", "h1", "h2", "h3", began=dict.fromkeys(("h0", "h1", "h2", "h3"), later))
     assert FABRIC not in {job for _, job, _ in rows(results)}
+
+
+def test_the_pairs_of_hundreds_of_hosts_are_judged_and_drawn_in_seconds():
+    hosts = tuple(f"h{number:03}" for number in range(256))
+    looks = tuple(
+        FabricLook(
+            hosts=pair,
+            outcome="measured",
+            bandwidths=tuple(
+                Bandwidth(op="all_reduce", size=1 << power, gb_s=10 + number * 7919 % 1000 / 1e4)
+                for power in (20, 28)[: 1 + number % 2]
+            ),
+        )
+        for number, pair in enumerate(pair for step in list_rounds(hosts) for pair in step)
+    )
+    record = FabricRecord(hosts=hosts, started=NOW, seconds=1, looks=looks)
+    began = time.process_time()
+    assert judge_fabric(record) == ()
+    assert sum(paths.count("M") for paths in draw_heat_map(record).dots.values()) == 256 * 255
+    assert time.process_time() - began < 10  # a median for each pair takes minutes
 
 
 def test_many_hosts_are_a_picture_and_few_a_table(network):
