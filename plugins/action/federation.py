@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from rekindle import records
 from rekindle.actions import clock
 from rekindle.actions.answers import ask_host, make_command
-from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.base import Action, TaskFailure, strip_tags
 from rekindle.actions.limits import limit_action
 from rekindle.federation import placement, status
 from rekindle.federation.records import MemberRecord
@@ -76,7 +76,7 @@ class ActionModule(Action):
 def _show(name: str, task_vars: dict[str, Any]) -> dict[str, Any]:
     """Show what all hosts answered; for the rekindle command into the file that it names."""
     groups, of_hosts = task_vars["groups"], task_vars["hostvars"]
-    names = json.loads(json.dumps([name, *groups["flare_server"], *groups["flare_sites"]]))  # no tags
+    names = strip_tags([name, *groups["flare_server"], *groups["flare_sites"]])
     answers = {host: of_hosts[host].get("federation_member") or {} for host in names[1:]}
     text = json.dumps({host: one["member"] for host, one in answers.items() if "member" in one})
     found = status.describe_federation(names[0], names[1:], records.decode_json(text, status.MEMBERS))

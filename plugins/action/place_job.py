@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Action ``place_job``: the spec of a job's run on the host, or the verdict that it cannot run there."""
 
-import json
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from msgspec.structs import replace
 
 from rekindle import acceptance, jobs, records
 from rekindle.actions import answers, clock
-from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.base import Action, TaskFailure, strip_tags
 from rekindle.actions.limits import limit_action
 from rekindle.host import folders, payload
 from rekindle.host.paths import JOBS, resolve_path
@@ -108,7 +107,7 @@ def _job(args: dict[str, Any], plan: records.PlanRecord) -> records.Job:
     """Return the job with the inventory's arguments; one that measures is required if there is a gate."""
     job = jobs.load_planned_job(JOBS, plan, args["job"])
     given = (args[name].get(jobs.name_arguments(job), {}) for name in ("arguments", "sizes"))
-    arguments, sizes = (json.loads(json.dumps(table)) for table in given)
+    arguments, sizes = map(strip_tags, given)
     job = jobs.set_sizes(jobs.set_arguments(job, arguments), sizes)
     return job if job.federated else replace(job, required=args["gate"] != "off")
 

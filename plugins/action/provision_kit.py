@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.base import Action, TaskFailure, strip_tags
 from rekindle.actions.limits import fetch_file, limit_action
 from rekindle.federation import certificates
 from rekindle.federation.authority import ADMIN, Authority, identify_lease, read_certificate
@@ -38,7 +38,7 @@ class ActionModule(Action):
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Ensure that the host has a valid kit, and write kit.json; a valid kit stays as it is."""
-        self._args = args = json.loads(json.dumps(args))  # without Ansible's tags
+        self._args = args = strip_tags(args)
         home = Path(args["home"])
         host, release = host_in(home), plan_in(home).nvflare
         server = {name: args[name] for name in ("address", "port", "scheme")}

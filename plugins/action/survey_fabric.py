@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Action ``survey_fabric``: each host's part of a measurement between hosts, its record, and the verdicts."""
 
-import json
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from rekindle import records
-from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.base import Action, TaskFailure, strip_tags
 from rekindle.actions.limits import fetch_file, limit_action
 from rekindle.fabric import parts, verdicts
 from rekindle.host import folders
@@ -28,7 +27,7 @@ class ActionModule(Action):
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Do it for all hosts at once."""
-        results, hosts = Path(args["results"]), json.loads(json.dumps(args["hosts"]))
+        results, hosts = Path(args["results"]), strip_tags(args["hosts"])
         record = results / folders.FABRIC_RECORD
         if args["do"] == "prepare":
             record.unlink(missing_ok=True)

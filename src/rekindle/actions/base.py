@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base of our actions: it checks arguments, and reports complaints as failures."""
 
+import json
 from contextlib import suppress
 from typing import Any, ClassVar
 
@@ -42,6 +43,11 @@ def find_configured_python() -> str:
     """Return the Python that ansible.cfg names for all hosts; empty where Ansible finds one by itself."""
     python: str = C.config.get_config_value("INTERPRETER_PYTHON")
     return "" if python.startswith("auto") else python
+
+
+def strip_tags(value: Any) -> Any:
+    """Return a task's value as JSON has it, without the tags by which Ansible knows where it is from."""
+    return json.loads(json.dumps(value))
 
 
 def read_list(value: Any) -> Any:

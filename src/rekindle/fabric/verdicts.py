@@ -4,7 +4,9 @@
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from rekindle.records import ClaimResult, VerdictRecord
+from msgspec.structs import replace
+
+from rekindle.records import ClaimResult, VerdictRecord, make_bare_verdict
 from rekindle.records.action import pick_severest
 from rekindle.records.fabric import FABRIC, FabricRecord
 
@@ -35,41 +37,21 @@ def judge_hosts(record: FabricRecord) -> Iterator[VerdictRecord]:
             holds=bool(looks),
             message=f"{len(looks)} measurements with {len(record.hosts) - 1} hosts gave results{over}.",
         )
-        yield VerdictRecord(
-            job=FABRIC,
-            host=host,
-            verdict="FAIL" if own else "PASS",
-            cause=own[0].message if own else None,
-            remedy=_capitalise(own[0].remedy) if own else None,
+        cause, remedy = (own[0].message, _capitalise(own[0].remedy)) if own else (None, None)
+        yield replace(
+            make_bare_verdict(FABRIC, host, "FAIL" if own else "PASS", cause, remedy),
             action=pick_severest(flaw.action for flaw in own) if own else None,
             layer="network" if own else None,
             evidence=(measured, *_claims(own)),
             started=record.started,
             duration_s=record.seconds,
-            lock_sha256=None,
-            versions={},
-            devices=(),
-            rounds=(),
             final_metrics=metrics,
         )
 
 
 def make_unmeasured(host: str) -> VerdictRecord:
     """Return the verdict on a host of which nothing is known."""
-    return VerdictRecord(
-        job=FABRIC,
-        host=host,
-        verdict="UNPROVEN",
-        cause=_NOT_MEASURED,
-        remedy=_AGAIN,
-        evidence=(),
-        started=None,
-        duration_s=None,
-        lock_sha256=None,
-        versions={},
-        devices=(),
-        rounds=(),
-    )
+    return make_bare_verdict(FABRIC, host, "UNPROVEN", _NOT_MEASURED, _AGAIN)
 
 
 def _claims(flaws: Sequence[FabricFlaw]) -> Iterator[ClaimResult]:

@@ -15,7 +15,17 @@ from rekindle import records
 from rekindle.host import folders
 from rekindle.host.archive import FILE_LIMIT
 from rekindle.host.payload import read_job_files
-from rekindle.records import Complaint, HostRecord, Job, PlanRecord, RunSpec, Site, VerdictKind, VerdictRecord
+from rekindle.records import (
+    Complaint,
+    HostRecord,
+    Job,
+    PlanRecord,
+    RunSpec,
+    Site,
+    VerdictKind,
+    VerdictRecord,
+    make_bare_verdict,
+)
 
 from .containers import choose_engine, require_engine
 from .lease import explain_too_short, find_allowance
@@ -150,21 +160,8 @@ def _silence_s(job: Job, plan: PlanRecord, environment: str) -> int:
 
 def make_verdict(job: Job, host: str, verdict: VerdictKind, cause: str, remedy: str) -> VerdictRecord:
     """Return the verdict on a job that has no run to judge."""
-    return VerdictRecord(
-        job=job.name,
-        host=host,
-        verdict=verdict,
-        required=job.required,
-        cause=cause,
-        remedy=remedy,
-        evidence=(),
-        started=None,
-        duration_s=None,
-        lock_sha256=None,
-        versions={},
-        devices=(),
-        rounds=(),
-    )
+    bare = make_bare_verdict(job.name, host, verdict, cause, remedy)
+    return replace(bare, required=job.required)
 
 
 def read_code(payload: Path, job: Job) -> dict[str, bytes]:

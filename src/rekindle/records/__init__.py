@@ -68,7 +68,7 @@ from .stages import (
     RetiredRecord,
     StandingRecord,
 )
-from .verdict import ClaimResult, Device, JobRound, VerdictKind, VerdictRecord
+from .verdict import ClaimResult, Device, JobRound, VerdictKind, VerdictRecord, make_bare_verdict
 
 for _kind in Record.__subclasses__():
     allow_decoding(_kind)

@@ -128,3 +128,23 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
         return (
             None if self.cause is None and self.remedy is None else "It is PASS and has a cause of failure."
         )
+
+
+def make_bare_verdict(
+    job: str, host: str, verdict: VerdictKind, cause: str | None, remedy: str | None
+) -> VerdictRecord:
+    """Return a verdict without what the judge finds in a run: there is none, or it is no job's."""
+    return VerdictRecord(
+        job=job,
+        host=host,
+        verdict=verdict,
+        cause=cause,
+        remedy=remedy,
+        evidence=(),
+        started=None,
+        duration_s=None,
+        lock_sha256=None,
+        versions={},
+        devices=(),
+        rounds=(),
+    )
