@@ -93,14 +93,8 @@ def _diagnosis(
     found[:0] = [*raised, *filter(None, [roles.find_ended_scripts(logs), roles.find_overwritten(logs)])]
     standing = sorted((one for one in found if not one.settled), key=lambda one: one.order)
     by_name: dict[str, Match] = {}
-    told: set[str] = set()
     for one in standing:
-        exception = one.finding.name == "exception"
-        if exception and any(other.is_told_with(one) for other in by_name.values()):
-            told.add(one.finding.cause)
-        if one.finding.cause in told or not one.finding.layer:
-            continue
-        if exception or not (by_name and one.doubt):
+        if one.finding.layer and not (by_name and one.doubt and one.finding.name != "exception"):
             by_name.setdefault(one.finding.name, one)
     kept = list(by_name.values())
     if kept and kept[0].rank in ("cause", "symptom"):

@@ -116,9 +116,10 @@ def _exceptions(
     text: Text, chains: list[tuple[exceptions.RaisedException, ...]], known: list[Match]
 ) -> Iterator[Match]:
     """Yield the exceptions that no entry of the catalogue covers, each chain once."""
-    told = {one.at for one in known if not one.doubt}
     for chain in chains:
-        if told.intersection(range(text.line(chain[0].start), text.line(chain[-1].end) + 1)):
+        lines = range(text.line(chain[0].start), text.line(chain[-1].end) + 1)
+        told = [one for one in known if one.covers.intersection(lines)]
+        if not all(one.doubt for one in told):
             continue
         if "Exception ignored in" in text.body[max(0, chain[0].start - _BEFORE) : chain[0].start]:
             continue
@@ -140,7 +141,8 @@ def _exceptions(
             confidence="likely",
         )
         rank: Rank = "symptom" if about and about.row.rank in ("symptom", "echo") else "cause"
-        yield make_find(text, text.line(root.at), rank, finding)._replace(last=text.line(last.end))
+        if all(one.rank != rank for one in told):
+            yield make_find(text, text.line(root.at), rank, finding)._replace(last=text.line(last.end))
 
 
 def _is_known(exception: str) -> bool:

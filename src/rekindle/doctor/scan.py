@@ -2,7 +2,6 @@
 """Searches a text for the catalogue's failures."""
 
 import re
-from collections import deque
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -37,6 +36,8 @@ class Match(NamedTuple):
     """Nothing if the catalogue knows it, or the process itself wrote it down; 2 if its words say little."""
     settled: bool = False
     """Whether its text went on from it."""
+    covers: frozenset[int] = frozenset()
+    """The lines that say it, wherever they repeat it; none where only ``at`` does."""
 
     @property
     def order(self) -> tuple[int, int, str, int, str, int]:
@@ -44,11 +45,6 @@ class Match(NamedTuple):
         finding = self.finding
         rank = _RANKS.index(self.rank)
         return rank, self.doubt, self.time, self.nearness, finding.file or "", finding.line or 0
-
-    def is_told_with(self, other: "Match") -> bool:
-        """Whether it says what ``other`` is: of the same line, and no less a cause."""
-        places = [(one.finding.file, one.finding.line) for one in (self, other)]
-        return self.rank == other.rank and places[0] == places[1]
 
 
 def make_find(text: Text, at: int, rank: Rank, finding: Finding) -> Match:
@@ -66,7 +62,7 @@ def search_catalogue(text: Text, installed: Mapping[str, str]) -> list[Match]:
         match = next(matches, None)
         if match is None or entry.is_refuted(text.body[: match.start()]):
             continue
-        last = deque([match, *matches], 1)[0]
+        places = [(text.line(one.start()), text.line(one.end())) for one in (match, *matches)]
         finding = Finding(
             name=entry.name,
             cause=cut_line(_quoting(entry, match)),
@@ -78,8 +74,9 @@ def search_catalogue(text: Text, installed: Mapping[str, str]) -> list[Match]:
         at = text.line(match.end() if match.group().startswith("\n") else match.start())
         found = make_find(text, at, entry.rank, finding)._replace(
             through=text.line(match.end()),
-            last=text.line(last.end()),
+            last=places[-1][1],
             doubt=int(entry.generic),
+            covers=frozenset(line for first, end in places for line in range(first, end + 1)),
         )
         by_place.setdefault((found.through, entry.rank), found)
     return list(by_place.values())
