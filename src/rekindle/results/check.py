@@ -77,25 +77,26 @@ def check_plan(folder: Path) -> CheckData:
     began, asked = results.playbook.latest, results.playbook.asked
     latest = max(began.values(), default=None)
     hosts = [
-        _host(folder / host.name, host, asked.get(host.name))
+        _host(folder / host.name, host, asked.get(host.name), latest or "")
         for host in results.hosts
         if began.get(host.name) == latest
     ]
     return CheckData("rekindle/check/1", bool(hosts) and all(host.word == "ready" for host in hosts), hosts)
 
 
-def _host(home: Path, host: HostResults, asked: str | None) -> HostCheck:
+def _host(home: Path, host: HostResults, asked: str | None, began: str) -> HostCheck:
+    plan = host.plan if host.plan and host.plan.made >= began else None  # or it is of an earlier playbook
     flaw = next((row.cause for row in host.rows if row.kind == "UNPROVEN" and row.job is None), None)
     cause = str(host.outcome.complaint) if host.outcome else flaw
     if not cause and not host.host and asked != "retire":
         cause = str(Complaint("It was not read.", "see the errors above."))
-    standing = standing_in(home) if (home / folders.STANDING_RECORD).exists() else None
+    standing = standing_in(home) if plan and (home / folders.STANDING_RECORD).exists() else None
     timed = (home / folders.LEASE_RECORD).exists()
     left_s = lease.measure_left(home, datetime.now(timezone.utc)) if timed else None
     jobs, limited = [], left_s is not None
-    if host.host and host.plan:
+    if host.host and plan:
         limited = limited or host.host.allocation is not None
-        jobs = foresee_jobs(load_planned(JOBS, host.plan), host.host, host.plan, left_s)
+        jobs = foresee_jobs(load_planned(JOBS, plan), host.host, plan, left_s)
     return HostCheck(
         host=host.name,
         word="refused" if cause else "ready",
@@ -103,7 +104,7 @@ def _host(home: Path, host: HostResults, asked: str | None) -> HostCheck:
         action=host.outcome.action if host.outcome else None,
         environments=[
             EnvironmentCheck(environment, environment.framework in standing.standing if standing else None)
-            for environment in (host.plan.environments if host.plan else ())
+            for environment in (plan.environments if plan else ())
         ],
         wheels_mb=standing.wheels_mb if standing else None,
         fetch_mb=standing.fetch_mb if standing else None,

@@ -48,7 +48,8 @@ def _named(settings: Settings, name: str, known: list[str]) -> Iterator[Complain
         if not resolve_own(job) and job not in known:
             message = f"{name} names {job!r}, and there is no such job in {settings.jobs.name}/."
             yield Complaint(
-                message, f"write ./{job}." if list_folder(resolve_path(job)) else suggest_instead(job, known)
+                message,
+                f"write ./{job}." if job and list_folder(resolve_path(job)) else suggest_instead(job, known),
             )
             continue
         try:

@@ -14,6 +14,7 @@ from rekindle.records import (
     Container,
     LeaseRecord,
     Outcome,
+    PlaybookRecord,
     StandingRecord,
     format_time,
     read_record,
@@ -40,6 +41,16 @@ def test_a_ready_host_has_what_would_be_done(golden, tmp_path):
     *lines, lease = format_check(found).splitlines()
     golden(*lines)
     assert lease.endswith(" left, long enough for all jobs, without the time to build")
+
+
+def test_a_refused_host_has_no_plan_of_an_earlier_playbook(tmp_path):
+    checked(tmp_path, standing=("driver",))
+    later = "2026-11-21T03:00:00Z"
+    record = read_record(tmp_path / "run.json", PlaybookRecord)
+    write_record(tmp_path / "run.json", replace(record, checked={"gpu-1": later}))
+    refused = Outcome(host="gpu-1", stage="preflight", state="failed", message="rekindle_root cannot be used.")
+    write_record(tmp_path / "gpu-1" / "refusal.json", refused)
+    assert format_check(check_plan(tmp_path)).splitlines() == ["gpu-1: refused: rekindle_root cannot be used."]
 
 
 @pytest.mark.parametrize(("standing", "there"), [(None, None), ((), False), (("torch",), True)])
