@@ -18,6 +18,7 @@ from rekindle.host.paths import resolve_path
 from rekindle.hostfacts import find_archive, find_path_flaw
 from rekindle.jobs import lease
 from rekindle.records import Complaint, RecordError
+from rekindle.records.complaint import MissingError
 from rekindle.records.plan import FRAMEWORKS
 from rekindle.solver.catalogue import list_builds
 
@@ -192,8 +193,10 @@ def _pins(settings: Settings) -> Iterator[Complaint]:
 def _norms(settings: Settings) -> Iterator[Complaint]:
     value = settings.values.get("rekindle_norms", "")
     if value and not _unfit(value):
-        read_norms(resolve_path(value))
-    yield from ()
+        try:
+            read_norms(resolve_path(value))
+        except MissingError as error:
+            yield Complaint(f"rekindle_norms: {error.message}", "name a file that `rekindle accept` wrote.")
 
 
 def _folder(settings: Settings, name: str) -> tuple[str, Path] | None:

@@ -48,9 +48,9 @@ def test_a_refused_host_has_no_plan_of_an_earlier_playbook(tmp_path):
     later = "2026-11-21T03:00:00Z"
     record = read_record(tmp_path / "run.json", PlaybookRecord)
     write_record(tmp_path / "run.json", replace(record, checked={"gpu-1": later}))
-    refused = Outcome(host="gpu-1", stage="preflight", state="failed", message="rekindle_root cannot be used.")
+    refused = Outcome(host="gpu-1", stage="preflight", state="failed", message="No root.")
     write_record(tmp_path / "gpu-1" / "refusal.json", refused)
-    assert format_check(check_plan(tmp_path)).splitlines() == ["gpu-1: refused: rekindle_root cannot be used."]
+    assert format_check(check_plan(tmp_path)).splitlines() == ["gpu-1: refused: No root."]
 
 
 @pytest.mark.parametrize(("standing", "there"), [(None, None), ((), False), (("torch",), True)])

@@ -266,7 +266,7 @@ def test_norms_are_read_before_anything_is_done(tmp_path):
     (tmp_path / "norms.json").write_text('{"gpus": {}, "norms": []}')
     assert complaints({"rekindle_norms": str(tmp_path / "norms.json")}) == []
     (tmp_path / "norms.json").write_text('{"gpus": {}, "norms": [1]}')
-    for name, why in (("norms.json", "norms.json is not a valid Norms: "), ("x", "x does not exist.")):
+    for name, why in (("norms.json", "norms.json is not a valid Norms: "), ("x", "rekindle_norms: ")):
         (found,) = complaints({"rekindle_norms": str(tmp_path / name)})
         assert why in found
         assert " Fix: " in found
