@@ -171,20 +171,20 @@ LIES = (
     digits(
         "a_new_random_network_each_round",
         "results_come_from_the_global_model",
-        "has nothing to do with the model that",
+        "have nothing to do with the model that",
         client("model.load_state_dict(received.params)", "model = Net()"),
         client("step(model, RATE)", "pass"),
     ),
     digits(
         "never_loads_the_global_model",
         "results_come_from_the_global_model",
-        "has nothing to do with the model that",
+        "have nothing to do with the model that",
         client("model.load_state_dict(received.params)", "pass"),
     ),
     digits(
         "one_of_three_never_loads_it",
         "results_come_from_the_global_model",
-        "What site-3 sent in the first round has nothing to do with the model that it was sent",
+        "site-3's results in the first round have nothing to do with the model that it was sent",
         client(
             "model.load_state_dict(received.params)", "site == 2 or model.load_state_dict(received.params)"
         ),

@@ -141,7 +141,7 @@ LIES_OF_KINDS = (
         "sends_the_mean_of_what_it_got",
         "digits",
         "results_are_their_own",
-        "site-2 sent in round 1 a mixture of what it had sent and got",
+        "site-2 sent in round 1 a mixture of the models that it had sent and got",
         client("    params = ", MEAN_OF_SEEN),
         verdict="UNPROVEN",
     ),
