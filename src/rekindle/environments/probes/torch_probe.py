@@ -30,10 +30,22 @@ def describe_build() -> dict[str, Any]:
     if torch.version.cuda and torch.cuda.is_available():
         report["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))
     for name in ("torchvision", "lightning", "transformers", "peft", "trl"):
-        if importlib.util.find_spec(name):  # what is there has to import beside this torch
+        if _is_brought(name):
             report[name] = importlib.import_module(name).__version__
-    torch.optim.SGD([torch.zeros(1)])  # loads the compiler, hundreds of modules that each rank needs too
     return report
+
+
+def _is_brought(name: str) -> bool:
+    """Whether the environment brings a module, which then has to import beside this torch.
+
+    A host's own torch comes with its torchvision; what else its Python has is not of this environment.
+    """
+    found = importlib.util.find_spec(name)
+    return bool(found and (name == "torchvision" or str(found.origin).startswith(f"{sys.prefix}/")))
+
+
+def _load_compiler() -> None:
+    torch.optim.SGD([torch.zeros(1)])  # loads hundreds of modules that each rank needs too
 
 
 def probe_gpus() -> list[dict[str, Any]]:
@@ -73,6 +85,8 @@ def _rank(rank: int, world: int, backend: str, store: str) -> None:
 
 def main() -> None:
     """Print the report; an exception is the probe's failure."""
+    compiling = mp.get_context("fork").Process(target=_load_compiler)
+    compiling.start()  # meanwhile, as their bytecode takes seconds; before this process uses a GPU
     seen = probe_gpus()
     wrong = [gpu for gpu in seen if not gpu["matmul_error"] < TOLERANCE]
     if wrong:
@@ -83,6 +97,9 @@ def main() -> None:
         given = (world, backend, str(Path(folder, "store")))
         # A fork has torch already, but nothing on a GPU that its parent has used.
         mp.start_processes(_rank, given, world, start_method="spawn" if seen else "fork")
+    compiling.join()
+    if compiling.exitcode:
+        sys.exit("torch.optim cannot be loaded")
     print(
         json.dumps(
             {"build": describe_build(), "gpus": seen, "collective": {"backend": backend, "ranks": world}}
