@@ -8,6 +8,7 @@ from typing import Any
 
 from rekindle.gpus.visibility import find_usable_gpus
 from rekindle.host import folders
+from rekindle.host.instances import list_visible
 from rekindle.records import Complaint, HostRecord
 from rekindle.records.layout import env_in, host_in
 
@@ -36,7 +37,8 @@ def make_parts(results: Path, hosts: Sequence[str], address: str, port: int) -> 
     known = {host: host_in(results / host) for host in hosts}
     pythons = {host: _find_torch(results / host, record) for host, record in known.items()}
     gpus = {
-        host: [gpu.uuid for gpu in find_usable_gpus(record) if gpu.uuid] for host, record in known.items()
+        host: list_visible(gpu.uuid for gpu in find_usable_gpus(record) if gpu.uuid)
+        for host, record in known.items()
     }
     on_gpus = all(gpus.values())
     limits = _LIMITS[on_gpus]
