@@ -3,9 +3,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
-from typing import Literal, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from rekindle.acceptance.evaluation import format_figure, format_size
 from rekindle.records.action import Action
@@ -13,7 +11,9 @@ from rekindle.records.complaint import quote_host
 from rekindle.records.fabric import FabricLook, FabricRecord
 from rekindle.records.text import fold_line, list_few
 
+from .flaw import FabricFlaw
 from .pairs import KINDS, SPEED, Kind, Looks, Reading, Troubles, find_blamed, find_troubles, group_pairs
+from .ports import find_port_flaws
 from .schedule import Pair, order_pair
 
 _LOOKS = 6
@@ -24,20 +24,9 @@ _TOGETHER = 0.5
 """Share of the median pair's bandwidth below which all hosts together are too slow."""
 
 
+_GRAVITY = ("silent", "stuck", "wrong", "port", "drops", "slow", "late", "together")
 _AT_ONCE: tuple[Kind, ...] = ("stuck", "wrong")
 """Two pairs show it of a host, without a second look at either."""
-
-
-class FabricFlaw(msgspec.Struct, kw_only=True, frozen=True):
-    """What is wrong with one host, the link of two, or what joins more."""
-
-    hosts: tuple[str, ...]
-    kind: Literal[Kind, "silent", "together"]
-    verdict: Literal["FAIL"] | None = "FAIL"
-    """None: it is noted, and changes nothing."""
-    message: str
-    remedy: str
-    action: Action
 
 
 class _Advice(NamedTuple):
@@ -141,7 +130,7 @@ def judge_fabric(record: FabricRecord) -> tuple[FabricFlaw, ...]:
         bad = {pair: reading for pair, reading in troubles.by_kind[kind].items() if pair in pairs}
         flaws += _of_kind(kind, bad, pairs, troubles, len(record.hosts))
     flaws += _together(record, flaws, troubles)
-    return tuple(flaws)
+    return tuple(sorted([*flaws, *find_port_flaws(record)], key=lambda flaw: _GRAVITY.index(flaw.kind)))
 
 
 def _of_kind(
