@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from rekindle.host import background, folders, storage
-from rekindle.records import RecordError, convert_builtins, dump_builtins, format_time
+from rekindle.records import Norms, RecordError, convert_builtins, dump_builtins, format_time
 from rekindle.records.fabric import FabricLook, FabricRecord, Port
 
 from .survey import Conduct, SurveyStep
@@ -52,7 +52,8 @@ class Conductor:
             OSError: the port is taken.
         """
         self._spec, self._report = spec, report
-        self._conduct = Conduct(spec["hosts"])
+        norms = convert_builtins(spec["norms"], Norms) if spec.get("norms") else None
+        self._conduct = Conduct(spec["hosts"], norms)
         self._peers: dict[socket.socket, _Peer] = {}
         self._players: dict[str, _Peer] = {}
         self._listener = socket.create_server(("", spec["port"]), backlog=1024)

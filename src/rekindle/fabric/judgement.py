@@ -6,6 +6,7 @@ from statistics import median
 from typing import NamedTuple
 
 from rekindle.acceptance.evaluation import format_figure, format_size
+from rekindle.records import Norms
 from rekindle.records.action import Action
 from rekindle.records.complaint import quote_host
 from rekindle.records.fabric import FabricLook, FabricRecord
@@ -24,7 +25,7 @@ _TOGETHER = 0.5
 """Share of the median pair's bandwidth below which all hosts together are too slow."""
 
 
-_GRAVITY = ("silent", "stuck", "wrong", "port", "drops", "slow", "late", "together")
+_GRAVITY = ("silent", "stuck", "wrong", "port", "drops", "slow", "low", "late", "together")
 _AT_ONCE: tuple[Kind, ...] = ("stuck", "wrong")
 """Two pairs show it of a host, without a second look at either."""
 
@@ -54,6 +55,11 @@ _ADVICE: dict[Kind, _Advice] = {
     ),
     "slow": _Advice(
         "look at its cable, the rate of its port and what else uses its network; then measure again.",
+        _CABLES,
+        "RETEST",
+    ),
+    "low": _Advice(
+        "look at its cable and the rate of its port, and see that the norms are of such a network.",
         _CABLES,
         "RETEST",
     ),
@@ -87,13 +93,13 @@ def find_hung(looks: Sequence[FabricLook]) -> set[str]:
     return hung
 
 
-def find_suspects(looks: Iterable[FabricLook], lost: set[str]) -> list[Pair]:
+def find_suspects(looks: Iterable[FabricLook], lost: set[str], norms: Norms | None = None) -> list[Pair]:
     """Return the pairs to measure again, those with the fewest looks first.
 
     A wrong result needs no second look.
     """
     pairs = group_pairs(looks)
-    by_kind = find_troubles(pairs).by_kind
+    by_kind = find_troubles(pairs, norms).by_kind
     bad = {pair for kind in KINDS if kind != "wrong" for pair in by_kind[kind]}
     again = (pair for pair in bad if len(pairs[pair]) < _LOOKS and not lost & set(pair))
     return sorted(again, key=lambda pair: (len(pairs[pair]), pair))
@@ -117,7 +123,7 @@ def judge_fabric(record: FabricRecord) -> tuple[FabricFlaw, ...]:
         for pair, looks in group_pairs(record.looks).items()
         if not record.silent.keys() & set(pair)
     }
-    troubles = find_troubles(pairs)
+    troubles = find_troubles(pairs, record.norms)
     for kind in KINDS:
         if not troubles.by_kind[kind]:
             continue
@@ -137,11 +143,14 @@ def _of_kind(
     kind: Kind, bad: dict[Pair, Reading], pairs: Looks, troubles: Troubles, hosts: int
 ) -> Iterator[FabricFlaw]:
     if bad and len(bad) == len(pairs) > 1:
+        low = f"a pair {_says(kind, [*bad.values()])}." if kind == "low" else _quote(pairs[next(iter(bad))])
         yield FabricFlaw(
             hosts=tuple(sorted({host for pair in bad for host in pair})),
             kind=kind,
-            message=f"No pair of {len(bad)} {_without(kind)}: {_quote(pairs[next(iter(bad))])}",
-            remedy="see that nothing between these hosts filters ports, and that each is known by an address "
+            message=f"No pair of {len(bad)} {_without(kind)}: {low}",
+            remedy=_ADVICE[kind].host
+            if kind == "low"
+            else "see that nothing between these hosts filters ports, and that each is known by an address "
             "of the network that joins them.",
             action="RETEST",
         )
@@ -191,6 +200,8 @@ def _says(kind: Kind, readings: Sequence[Reading]) -> str:
     if kind == "slow":
         at = f"{value} GB/s at {format_size(worst.size)}"
         return f"has {at}, {worst.worse:.0%} less than the median {middle} of all pairs"
+    if kind == "low":
+        return f"has {value} GB/s at {format_size(worst.size)}, where the norm is at least {middle}"
     if kind == "late":
         return f"takes {value} µs for 8 bytes, where the median of all pairs is {middle} µs"
     if kind == "drops":
@@ -202,7 +213,9 @@ def _says(kind: Kind, readings: Sequence[Reading]) -> str:
 
 
 def _without(kind: Kind) -> str:
-    return {"stuck": "gave a result", "wrong": "gave a right result"}.get(kind, "is as it should be")
+    return {"stuck": "gave a result", "wrong": "gave a right result", "low": "reaches its norm"}.get(
+        kind, "is as it should be"
+    )
 
 
 def _quote(looks: Sequence[FabricLook]) -> str:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from .acceptance import Norms
 from .base import Few, Integer, Many, Record, Seconds, Table, Text, Timestamp
 
 FABRIC = "fabric"
@@ -70,6 +71,8 @@ class FabricRecord(Record, kw_only=True, frozen=True):
     seconds: Seconds
     silent: Table[Text] = {}
     """Hosts that gave no answer, with what they did not answer."""
+    norms: Norms | None = None
+    """The inventory's."""
     ports: Table[Ports] = {}
     """By host."""
     looks: Many[FabricLook] = ()
