@@ -18,8 +18,8 @@ def measure(classes: Path = CLASSES) -> list[dict[str, Any]]:
     Its norm is how many of these have no link: nobody may ever have put a cable in. Ports for Ethernet are
     left out, as their second one is free on many hosts.
     """
-    there = (port for port in list_ports(classes) if port.layer == "InfiniBand")
-    ports = {port.name: (port.state, port.link) for port in there}
+    there = (port for port in list_ports(classes) if port["layer"] == "InfiniBand")
+    ports = {port["name"]: (port["state"], port["link"]) for port in there}
     if not ports:
         return []
     down = {name: states for name, states in ports.items() if states[0] != "ACTIVE"}

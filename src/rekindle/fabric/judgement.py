@@ -12,8 +12,18 @@ from rekindle.records.complaint import quote_host
 from rekindle.records.fabric import FabricLook, FabricRecord
 from rekindle.records.text import fold_line, list_few
 
-from .flaw import FabricFlaw
-from .pairs import KINDS, SPEED, Kind, Looks, Reading, Troubles, find_blamed, find_troubles, group_pairs
+from .pairs import (
+    KINDS,
+    SPEED,
+    FabricFlaw,
+    Kind,
+    Looks,
+    Reading,
+    Troubles,
+    find_blamed,
+    find_troubles,
+    group_pairs,
+)
 from .ports import find_port_flaws
 from .schedule import Pair, order_pair
 

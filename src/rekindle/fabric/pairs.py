@@ -6,10 +6,13 @@ from collections.abc import Collection, Iterable, Mapping
 from statistics import median
 from typing import Literal, NamedTuple
 
+import msgspec
+
 from rekindle.acceptance import catalogue
 from rekindle.acceptance.comparison import find_outliers
 from rekindle.records import Kind as HostKind
 from rekindle.records import Measurement, Norms
+from rekindle.records.action import Action
 from rekindle.records.fabric import FABRIC, FabricLook
 
 from .schedule import Pair, order_pair
@@ -28,6 +31,19 @@ _RESENT, _RESENT_TIMES = 0.001, 5.0
 """Share of segments that TCP sends again, and times the median of all pairs: both are passed."""
 _COMPARED = 3
 """Pairs without which there is no median."""
+
+
+class FabricFlaw(msgspec.Struct, kw_only=True, frozen=True):
+    """What is wrong with one host, the link of two, or what joins more."""
+
+    hosts: tuple[str, ...]
+    kind: Literal[Kind, "silent", "port", "together"]
+    verdict: Literal["FAIL"] | None = "FAIL"
+    """None: it is noted, and changes nothing."""
+    message: str
+    remedy: str
+    action: Action
+
 
 Looks = Mapping[Pair, list[FabricLook]]
 

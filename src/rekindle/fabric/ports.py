@@ -10,8 +10,7 @@ from rekindle.records.complaint import quote_host
 from rekindle.records.fabric import FabricRecord, Port
 from rekindle.records.text import fold_line, list_few
 
-from .flaw import FabricFlaw
-from .pairs import SPEED
+from .pairs import SPEED, FabricFlaw
 
 
 def find_port_flaws(record: FabricRecord) -> Iterator[FabricFlaw]:

@@ -10,8 +10,8 @@ from rekindle.records import ClaimResult, VerdictRecord, make_bare_verdict
 from rekindle.records.action import pick_severest
 from rekindle.records.fabric import FABRIC, FabricRecord
 
-from .flaw import FabricFlaw
 from .judgement import find_rate, judge_fabric
+from .pairs import FabricFlaw
 
 _NOT_MEASURED = "The measurement between hosts left no record: its first host was lost, or its port is taken."
 _AGAIN = "See conductor.log and player.log in logs/fabric of its root, and run fabric.yml again."

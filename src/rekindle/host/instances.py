@@ -56,6 +56,11 @@ def is_instance(uuid: str | None) -> bool:
     return (uuid or "").startswith(PREFIX)
 
 
+def name_gpu(index: int, uuid: str) -> str:
+    """Return what a GPU or instance is called where its host is known: ``GPU 3``, ``GPU 3 MIG-1f0d3b9a``."""
+    return f"GPU {index} {uuid[:12]}" if is_instance(uuid) else f"GPU {index}"
+
+
 def list_visible(uuids: Iterable[str]) -> list[str]:
     """Return which of these GPUs one process can use: all, or the first MIG instance."""
     given = list(uuids)

@@ -3,7 +3,7 @@
 
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 CLASSES = Path("/sys/class")
 FLAPS = ("link_downed", "carrier_changes")
@@ -17,56 +17,41 @@ _COUNTERS = (
     *("rx_errors", "tx_errors"),
 )
 _PLACES = ("counters", "hw_counters", "statistics", ".")
-_MOST = 64
+
+PortFields = dict[str, Any]
+"""``name`` (``mlx5_0/1``, ``eth0``), ``layer`` (``InfiniBand``, ``Ethernet``), ``state`` (``ACTIVE``, ``up``),
+``link`` (``LinkUp``, ``Polling``), ``gbit_s`` or None, and ``counts`` since the driver was loaded."""
 
 
-class HostPort(NamedTuple):
-    """A port at one moment."""
-
-    name: str
-    """``mlx5_0/1``, ``eth0``."""
-    layer: str
-    """``InfiniBand`` or ``Ethernet``."""
-    state: str
-    """``ACTIVE``, ``up``."""
-    link: str
-    """``LinkUp``, ``Polling``; empty where only the state is known."""
-    gbit_s: float | None
-    counts: dict[str, int]
-    """Those that it has, since the driver was loaded."""
-
-
-def list_ports(classes: Path = CLASSES) -> list[HostPort]:
+def list_ports(classes: Path = CLASSES) -> list[PortFields]:
     """Return the ports of network cards by ``/sys/class``; a virtual one is none."""
-    ports = []
+    ports: list[PortFields] = []
     for port in sorted(classes.glob("infiniband/*/ports/*")):
         state, link = (_read(port / name).rpartition(": ")[2] for name in ("state", "phys_state"))
-        name, rate = f"{port.parents[1].name}/{port.name}", _number(_read(port / "rate"))
-        ports.append(HostPort(name, _read(port / "link_layer"), state, link, rate, _count(port)))
-    for card in sorted(classes.glob("net/*")):
-        if (card / "device").exists():
-            speed = _number(_read(card / "speed"))  # in Mbit/s; none, or -1, of a link that is down
-            rate, state = speed / 1000 if speed else None, _read(card / "operstate")
-            ports.append(HostPort(card.name, "Ethernet", state, "", rate, _count(card)))
-    return ports[:_MOST]
-
-
-def watch_ports(began: list[HostPort], classes: Path = CLASSES) -> list[dict[str, Any]]:
-    """Return each port as it is now, with the counters that grew since it ``began``: the fields of a Port."""
-    before = {port.name: port.counts for port in began}
-    return [
-        {
-            "name": port.name,
-            "state": port.state,
-            "gbit_s": port.gbit_s,
-            "grew": {
-                name: count - before[port.name][name]
-                for name, count in port.counts.items()
-                if count > before.get(port.name, {}).get(name, count)
-            },
+        fields: PortFields = {
+            "name": f"{port.parents[1].name}/{port.name}",
+            "layer": _read(port / "link_layer"),
         }
-        for port in list_ports(classes)
-    ]
+        fields |= {"state": state, "link": link, "gbit_s": _number(_read(port / "rate"))}
+        ports.append(fields | {"counts": _count(port)})
+    for card in sorted(classes.glob("net/*/device")):
+        port = card.parent
+        speed = _number(_read(port / "speed"))  # in Mbit/s; none, or -1, of a link that is down
+        fields = {"name": port.name, "layer": "Ethernet", "state": _read(port / "operstate"), "link": ""}
+        ports.append(fields | {"gbit_s": speed and speed / 1000, "counts": _count(port)})
+    return ports
+
+
+def watch_ports(began: list[PortFields], classes: Path = CLASSES) -> list[PortFields]:
+    """Return the fields of a Port for each: as it is now, and in ``grew`` what it counted since it ``began``."""
+    before = {port["name"]: port["counts"] for port in began}
+    ports = []
+    for port in list_ports(classes):
+        counts = port["counts"].items()
+        known = before.get(port["name"], {})
+        grew = {name: count - known[name] for name, count in counts if count > known.get(name, count)}
+        ports.append({**{name: port[name] for name in ("name", "state", "gbit_s")}, "grew": grew})
+    return ports
 
 
 def _count(port: Path) -> dict[str, int]:
