@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from rekindle.acceptance.comparison import cover_pairs
 from rekindle.acceptance.flaw import Flaw
 from rekindle.acceptance.history import list_changes
 from rekindle.records import AcceptanceRecord, AcceptedGpu, Measurement
 from rekindle.records.fabric import FabricRecord
 
-from .pairs import find_best, group_pairs, make_kind, select_measured
+from .judgement import judge_fabric
+from .pairs import find_best, find_blamed, group_pairs, make_kind, select_measured
 from .schedule import Pair
 
 
@@ -40,23 +40,37 @@ def view_links(record: FabricRecord, hosts: Iterable[str]) -> AcceptanceRecord:
     )
 
 
-def find_link_changes(records: Iterable[FabricRecord]) -> Iterator[Flaw]:
-    """Yield how each host's links differ from when they were last measured, once a host.
+def view_right_links(record: FabricRecord, hosts: Iterable[str]) -> AcceptanceRecord:
+    """Return the links between those of ``hosts`` that nothing was wrong with here either."""
+    named = {host for flaw in judge_fabric(record) if flaw.verdict for host in flaw.hosts}
+    return view_links(record, {*hosts} - named)
 
-    A host is named alone if several of its links are worse, else both ends of the link are.
+
+def find_link_changes(records: Iterable[FabricRecord]) -> Iterator[Flaw]:
+    """Yield what got worse since it was last measured: hosts by most of their links, or both ends of one.
+
+    A link alone that was looked at once is noted, as it may have been slow for a moment.
     """
     known = sorted(records, key=lambda record: record.started)
+    if len(known) < 2:
+        return
     views = [view_links(record, record.hosts) for record in known]
     newest = {host: place for place, record in enumerate(known) for host in record.hosts}
     for place in dict.fromkeys(newest.values()):
-        changed: dict[Pair, Flaw] = {}
+        pairs, worse = group_pairs(known[place].looks), dict[Pair, Flaw]()
         for figure, flaw in list_changes(views[place], views[:place]):
-            before = changed.get(pair := (figure.gpu or "", figure.peer or ""))
-            if before is None or (flaw.worse or 0.0) > (before.worse or 0.0):
-                changed[pair] = flaw
-        worse = [pair for pair, flaw in changed.items() if flaw.verdict]
-        for host, pairs in cover_pairs(worse).items():
-            worst = max((changed[pair] for pair in pairs), key=lambda flaw: flaw.worse or 0.0)
-            more = f" So are {len(pairs)} links of {host} in all." if len(pairs) > 1 else ""
-            for end in [host] if more else pairs[0]:
-                yield replace(worst, host=end, gpu=None, uuid=None, message=worst.message + more)
+            if flaw.verdict:
+                pair = (figure.gpu or "", figure.peer or "")
+                worse[pair] = max(worse.get(pair, flaw), flaw, key=_worse)
+        blamed, links = find_blamed(worse, pairs, 0)
+        for host, own in blamed.items():
+            worst = max((worse[pair] for pair in own), key=_worse)
+            more = f" So are {len(own)} links of {host} in all."
+            yield replace(worst, host=host, gpu=None, uuid=None, message=worst.message + more)
+        for pair in links:
+            flaw = worse[pair] if len(pairs[pair]) > 1 else worse[pair].of_verdict(None)
+            yield from (replace(flaw, host=end, gpu=None, uuid=None) for end in pair)
+
+
+def _worse(flaw: Flaw) -> float:
+    return flaw.worse or 0.0

@@ -19,8 +19,8 @@ _COUNTERS = (
 _PLACES = ("counters", "hw_counters", "statistics", ".")
 
 PortFields = dict[str, Any]
-"""``name`` (``mlx5_0/1``, ``eth0``), ``layer`` (``InfiniBand``, ``Ethernet``), ``state`` (``ACTIVE``, ``up``),
-``link`` (``LinkUp``, ``Polling``), ``gbit_s`` or None, and ``counts`` since the driver was loaded."""
+"""``name`` (``mlx5_0/1``), ``layer`` (``InfiniBand``, ``Ethernet``), ``state`` (``ACTIVE``, ``up``), ``link``
+(``LinkUp``, ``Polling``), ``gbit_s`` or None, and ``counts`` since the driver was loaded."""
 
 
 def list_ports(classes: Path = CLASSES) -> list[PortFields]:
@@ -43,7 +43,7 @@ def list_ports(classes: Path = CLASSES) -> list[PortFields]:
 
 
 def watch_ports(began: list[PortFields], classes: Path = CLASSES) -> list[PortFields]:
-    """Return the fields of a Port for each: as it is now, and in ``grew`` what it counted since it ``began``."""
+    """Return the fields of each Port as it is now, with what it counted since it ``began``."""
     before = {port["name"]: port["counts"] for port in began}
     ports = []
     for port in list_ports(classes):

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from rekindle.acceptance import make_norms, read_norms
 from rekindle.fabric.judgement import judge_fabric
-from rekindle.fabric.past import find_link_changes, view_links
+from rekindle.fabric.past import find_link_changes, view_links, view_right_links
 from rekindle.records import PlaybookRecord, write_record
 from rekindle.results.acceptance import compare_accepted
 from rekindle.results.contents import HostResults, Results
@@ -39,6 +39,8 @@ def test_norms_of_links_are_of_their_transport_and_of_hosts_that_are_right(netwo
     assert norms.norms[0].source == "your norms of 2026-11-28, by fabric: 10 to 10; the margin is Rekindle's"
     slow = slower(network, 0.1, ("h0", "h1"))
     assert {figure.value for figure in view_links(slow, ["h1", "h2", "h3"]).measurements} == {10.0}
+    right = view_right_links(slow, slow.hosts)
+    assert {(figure.gpu, figure.peer) for figure in right.measurements} == {("h2", "h3")}
 
 
 def test_a_fabric_whose_every_link_is_below_the_norm_is_one_flaw(network, norms):
@@ -86,11 +88,21 @@ def test_a_host_all_of_whose_links_got_worse_is_named_alone(network):
 
 def test_rekindle_accept_judges_links_by_their_past(network):
     playbook = PlaybookRecord(run="r", started=MADE, hosts=("h0", "h1"))
-    then, now = network(2).survey(), slower(network, 0.5, hosts=2)
-    hosts = tuple(HostResults(name, None, None, None, (), accepted(name, kind(4))) for name in ("h0", "h1"))
+    then, now = network(4).survey(), slower(network, 0.5, ("h0", "h1"))
+    hosts = tuple(HostResults(name, None, None, None, (), accepted(name, kind(4))) for name in now.hosts)
     acceptance, _ = compare_accepted([Results(playbook, hosts, then), Results(playbook, (), now)], [])
     assert [(of.host, of.verdict, of.action) for of in acceptance.hosts] == [
         ("h0", "FAIL", "RETEST"),
         ("h1", "FAIL", "RETEST"),
+        ("h2", "PASS", "NONE"),
+        ("h3", "PASS", "NONE"),
     ]
     assert "h0 to h1 at 16 MiB: fabric_all_" in acceptance.hosts[0].cause
+
+
+def test_a_link_that_was_looked_at_once_is_noted(network):
+    then, now = network(2).survey(), slower(network, 0.5, hosts=2)
+    assert [(flaw.host, flaw.verdict) for flaw in find_link_changes([then, now])] == [
+        ("h0", None),
+        ("h1", None),
+    ]
