@@ -13,11 +13,11 @@ Key = tuple[str, int | None, str, str | None]
 
 
 def find_changes(record: AcceptanceRecord, earlier: Iterable[AcceptanceRecord]) -> Iterator[Flaw]:
-    """Yield what `list_changes` does, without the figures."""
-    return (flaw for _, flaw in list_changes(record, earlier))
+    """Yield what `find_figure_changes` does, without the figures."""
+    return (flaw for _, flaw in find_figure_changes(record, earlier))
 
 
-def list_changes(
+def find_figure_changes(
     record: AcceptanceRecord, earlier: Iterable[AcceptanceRecord]
 ) -> Iterator[tuple[Measurement, Flaw]]:
     """Yield each figure of a GPU that differs from when it was last measured, on any host.

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rekindle.acceptance import make_norms
-from rekindle.fabric.past import view_right_links
+from rekindle.fabric.past import make_right_record
 from rekindle.host import storage
 from rekindle.records import FabricRecord, RecordError, format_time, write_record
 from rekindle.report.acceptance import format_acceptance
@@ -46,7 +46,7 @@ def _write_norms(
 ) -> str:
     right = {of.host for of in acceptance.hosts if of.verdict == "PASS" and not of.flaws}
     records = [record for name in newest if name in right and (record := read_accepted(newest[name]))]
-    norms = make_norms([*records, *(view_right_links(fabric, right) for fabric in fabrics)], format_time())
+    norms = make_norms([*records, *(make_right_record(fabric, right) for fabric in fabrics)], format_time())
     _write(path, lambda: write_record(path, norms))
     return f"{path} has {len(norms.norms)} norms by {len(records)} of {len(acceptance.hosts)} hosts."
 

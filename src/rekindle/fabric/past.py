@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from rekindle.acceptance.flaw import Flaw
-from rekindle.acceptance.history import list_changes
+from rekindle.acceptance.history import find_figure_changes
 from rekindle.records import AcceptanceRecord, AcceptedGpu, Measurement
 from rekindle.records.fabric import FabricRecord
 
@@ -15,7 +15,7 @@ from .pairs import find_best, find_blamed, group_pairs, make_kind, select_measur
 from .schedule import Pair
 
 
-def view_links(record: FabricRecord, hosts: Iterable[str]) -> AcceptanceRecord:
+def make_link_record(record: FabricRecord, hosts: Iterable[str]) -> AcceptanceRecord:
     """Return the links between ``hosts`` as pairs of GPUs, which are the hosts: each at its largest size."""
     chosen, done = {*hosts}, select_measured(group_pairs(record.looks))
     largest: dict[tuple[str, Pair], tuple[int, float]] = {}
@@ -40,10 +40,10 @@ def view_links(record: FabricRecord, hosts: Iterable[str]) -> AcceptanceRecord:
     )
 
 
-def view_right_links(record: FabricRecord, hosts: Iterable[str]) -> AcceptanceRecord:
+def make_right_record(record: FabricRecord, hosts: Iterable[str]) -> AcceptanceRecord:
     """Return the links between those of ``hosts`` that nothing was wrong with here either."""
     named = {host for flaw in judge_fabric(record) if flaw.verdict for host in flaw.hosts}
-    return view_links(record, {*hosts} - named)
+    return make_link_record(record, {*hosts} - named)
 
 
 def find_link_changes(records: Iterable[FabricRecord]) -> Iterator[Flaw]:
@@ -54,11 +54,11 @@ def find_link_changes(records: Iterable[FabricRecord]) -> Iterator[Flaw]:
     known = sorted(records, key=lambda record: record.started)
     if len(known) < 2:
         return
-    views = [view_links(record, record.hosts) for record in known]
+    views = [make_link_record(record, record.hosts) for record in known]
     newest = {host: place for place, record in enumerate(known) for host in record.hosts}
     for place in dict.fromkeys(newest.values()):
         pairs, worse = group_pairs(known[place].looks), dict[Pair, Flaw]()
-        for figure, flaw in list_changes(views[place], views[:place]):
+        for figure, flaw in find_figure_changes(views[place], views[:place]):
             if flaw.verdict:
                 pair = (figure.gpu or "", figure.peer or "")
                 worse[pair] = max(worse.get(pair, flaw), flaw, key=_worse)

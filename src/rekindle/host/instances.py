@@ -56,7 +56,7 @@ def is_instance(uuid: str | None) -> bool:
     return (uuid or "").startswith(PREFIX)
 
 
-def name_gpu(index: int, uuid: str) -> str:
+def name_place(index: int, uuid: str) -> str:
     """Return what a GPU or instance is called where its host is known: ``GPU 3``, ``GPU 3 MIG-1f0d3b9a``."""
     return f"GPU {index} {uuid[:12]}" if is_instance(uuid) else f"GPU {index}"
 

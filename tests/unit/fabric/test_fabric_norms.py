@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from rekindle.acceptance import make_norms, read_norms
 from rekindle.fabric.judgement import judge_fabric
-from rekindle.fabric.past import find_link_changes, view_links, view_right_links
+from rekindle.fabric.past import find_link_changes, make_link_record, make_right_record
 from rekindle.records import PlaybookRecord, write_record
 from rekindle.results.acceptance import compare_accepted
 from rekindle.results.contents import HostResults, Results
@@ -27,7 +27,7 @@ def slower(network, factor, *links, hosts=4):
 def norms(network, tmp_path):
     """Return norms of a fabric whose links have 10 GB/s, as a file has them."""
     record = network(4).survey()
-    write_record(tmp_path / "norms.json", make_norms([view_links(record, record.hosts)], MADE))
+    write_record(tmp_path / "norms.json", make_norms([make_link_record(record, record.hosts)], MADE))
     return read_norms(tmp_path / "norms.json")
 
 
@@ -38,8 +38,8 @@ def test_norms_of_links_are_of_their_transport_and_of_hosts_that_are_right(netwo
     }
     assert norms.norms[0].source == "your norms of 2026-11-28, by fabric: 10 to 10; the margin is Rekindle's"
     slow = slower(network, 0.1, ("h0", "h1"))
-    assert {figure.value for figure in view_links(slow, ["h1", "h2", "h3"]).measurements} == {10.0}
-    right = view_right_links(slow, slow.hosts)
+    assert {figure.value for figure in make_link_record(slow, ["h1", "h2", "h3"]).measurements} == {10.0}
+    right = make_right_record(slow, slow.hosts)
     assert {(figure.gpu, figure.peer) for figure in right.measurements} == {("h2", "h3")}
 
 
