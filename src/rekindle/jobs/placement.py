@@ -86,6 +86,11 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
 
 def _fit_instances(job: Job, host: HostRecord) -> Job:
     """Return ``job`` with one rank a site: a process has one MIG instance, and NCCL joins no two of a GPU."""
+    if host.allocation:
+        raise PlacementError(
+            f"The nodes of {host.host} have MIG instances, and a run in an allocation names whole GPUs.",
+            f"Have {host.allocation.setting} ask for nodes with whole GPUs.",
+        )
     if job.ranks_per_site > 1 and job.when_short_of_gpus == "unsupported":
         raise PlacementError(
             f"{job.name} needs {job.ranks_per_site} ranks a site, and {host.host} has MIG instances, which "

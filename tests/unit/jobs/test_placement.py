@@ -134,3 +134,10 @@ def test_a_job_that_mig_instances_do_not_fit_is_refused(golden, command):
     with pytest.raises(PlacementError) as refused:
         assign_gpus(job, _cut(7))
     golden(str(refused.value))
+
+
+def test_mig_instances_of_an_allocation_are_refused(golden):
+    host = replace(_cut(2), allocation=Allocation(room="slurm", partition="gpu", time="01:00:00"))
+    with pytest.raises(PlacementError) as refused:
+        assign_gpus(_job(), host)
+    golden(str(refused.value))
