@@ -48,32 +48,32 @@ class _Advice(NamedTuple):
     action: Action
 
 
-_CABLES = "look at the cables, the switch ports and the cards of both ends, and measure again."
+_CABLES = "Look at the cables, the switch ports and the cards of both ends, and measure again."
 _ADVICE: dict[Kind, _Advice] = {
     "stuck": _Advice(
-        "see its processes and its system log; leave it out of jobs over several hosts until then.",
-        "see that nothing between the two filters ports, and look at the cables and switch ports.",
+        "See its processes and its system log; leave it out of jobs over several hosts until then.",
+        "See that nothing between the two filters ports, and look at the cables and switch ports.",
         "DRAIN",
     ),
     "wrong": _Advice(
-        "run no job there: its results cannot be trusted. Have it replaced.",
-        "run no job over both, and measure each with another host.",
+        "Run no job there: its results cannot be trusted. Have it replaced.",
+        "Run no job over both, and measure each with another host.",
         "REPLACE",
     ),
     "drops": _Advice(
-        "look at its cable, its switch port and its card's error counters (ethtool -S).", _CABLES, "RETEST"
+        "Look at its cable, its switch port and its card's error counters (ethtool -S).", _CABLES, "RETEST"
     ),
     "slow": _Advice(
-        "look at its cable, the rate of its port and what else uses its network; then measure again.",
+        "Look at its cable, the rate of its port and what else uses its network; then measure again.",
         _CABLES,
         "RETEST",
     ),
     "low": _Advice(
-        "look at its cable and the rate of its port, and see that the norms are of such a network.",
+        "Look at its cable and the rate of its port, and see that the norms are of such a network.",
         _CABLES,
         "RETEST",
     ),
-    "late": _Advice("see which way its packets take, and what else uses its network.", _CABLES, "RETEST"),
+    "late": _Advice("See which way its packets take, and what else uses its network.", _CABLES, "RETEST"),
 }
 
 
@@ -122,7 +122,7 @@ def judge_fabric(record: FabricRecord) -> tuple[FabricFlaw, ...]:
             hosts=(host,),
             kind="silent",
             message=quote_host(fold_line(f"{host} {why}.")),
-            remedy="see whether it is up and reaches the first host (rekindle_fabric_address); leave it out "
+            remedy="See whether it is up and reaches the first host (rekindle_fabric_address); leave it out "
             "until it answers.",
             action="DRAIN",
         )
@@ -160,7 +160,7 @@ def _of_kind(
             message=f"No pair of {len(bad)} {_without(kind)}: {low}",
             remedy=_ADVICE[kind].host
             if kind == "low"
-            else "see that nothing between these hosts filters ports, and that each is known by an address "
+            else "See that nothing between these hosts filters ports, and that each is known by an address "
             "of the network that joins them.",
             action="RETEST",
         )
@@ -195,7 +195,7 @@ def _of_kind(
 def _note(kind: Kind, pairs: Iterable[Pair], message: str) -> FabricFlaw:
     hosts = tuple(sorted({host for pair in pairs for host in pair}))
     return FabricFlaw(
-        hosts=hosts, kind=kind, verdict=None, message=message, remedy="see the matrix.", action="NONE"
+        hosts=hosts, kind=kind, verdict=None, message=message, remedy="See the matrix.", action="NONE"
     )
 
 
@@ -291,6 +291,6 @@ def _together(record: FabricRecord, flaws: Sequence[FabricFlaw], troubles: Troub
         kind="together",
         verdict=None if only_slow else "FAIL",
         message=f"{list_few(least.hosts, 4)} together {how}, and each pair alone does not{said}",
-        remedy="look at what joins them: switches, uplinks and their settings.",
+        remedy="Look at what joins them: switches, uplinks and their settings.",
         action="NONE" if only_slow else "RETEST",
     )

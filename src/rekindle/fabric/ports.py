@@ -45,7 +45,7 @@ def _flaw(host: str, message: str, *, noted: bool = False) -> FabricFlaw:
         kind="port",
         verdict=None if noted else "FAIL",
         message=quote_host(fold_line(f"{host}: {message}."))[:500],
-        remedy="look at its cable, its transceiver and its switch port; then measure again.",
+        remedy="Look at its cable, its transceiver and its switch port; then measure again.",
         action="NONE" if noted else "RETEST",
     )
 

@@ -38,7 +38,7 @@ def judge_hosts(record: FabricRecord) -> Iterator[VerdictRecord]:
             holds=bool(looks),
             message=f"{len(looks)} measurements with {len(record.hosts) - 1} hosts gave results{over}.",
         )
-        cause, remedy = (own[0].message, _capitalise(own[0].remedy)) if own else (None, None)
+        cause, remedy = (own[0].message, own[0].remedy) if own else (None, None)
         yield replace(
             make_bare_verdict(FABRIC, host, "FAIL" if own else "PASS", cause, remedy),
             action=pick_severest(flaw.action for flaw in own) if own else None,
@@ -62,7 +62,3 @@ def _claims(flaws: Sequence[FabricFlaw]) -> Iterator[ClaimResult]:
         )
     for flaw in flaws:
         yield ClaimResult(claim=f"fabric_{flaw.kind}", holds=False, message=flaw.message)
-
-
-def _capitalise(text: str) -> str:
-    return text[:1].upper() + text[1:]
