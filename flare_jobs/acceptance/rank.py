@@ -29,7 +29,7 @@ class Rank:
         self.uuids = os.environ["CUDA_VISIBLE_DEVICES"].split(",")
         place = self.number % len(self.uuids)
         self.own, self.device = self.uuids[place], torch.device("cuda", place)
-        self.joined = not is_instance(self.own)
+        self.joined = len(self.uuids) == self.count and not is_instance(self.own)
         """Whether NCCL joins these GPUs, and each process sees all."""
         torch.cuda.set_device(self.device)
         self.numa = _bind(self.device)
