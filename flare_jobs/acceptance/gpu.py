@@ -62,22 +62,25 @@ def products(rank: Rank) -> None:
 
 
 def _compare(rank: Rank, multiply: Callable[[], torch.Tensor]) -> None:
-    """Compare one product with that of most GPUs, or, with one GPU, with its own second one.
+    """Compare one product with that of most GPUs, or, with one GPU or an instance, with its own second one.
 
     If two results are equally frequent, it is not known which is right, and all differ.
     """
     product = multiply().view(torch.int16)
+    count = rank.count if rank.joined else 1
     digest = product.to(torch.int64).mul_(torch.arange(1, _SIDE + 1, device=rank.device)).sum()
-    digests = [torch.zeros_like(digest) for _ in range(rank.count)]
-    dist.all_gather(digests, digest)
+    digests = [digest]
+    if count > 1:
+        digests = [torch.zeros_like(digest) for _ in range(count)]
+        dist.all_gather(digests, digest)
     known = [int(gathered) for gathered in digests]
     most = max(map(known.count, known))
     likeliest = list(dict.fromkeys(gathered for gathered in known if known.count(gathered) == most))
-    right = multiply().view(torch.int16) if rank.count == 1 else product.clone()
-    if rank.count > 1:
+    right = multiply().view(torch.int16) if count == 1 else product.clone()
+    if count > 1:
         dist.broadcast(right.view(torch.bfloat16), src=known.index(likeliest[0]))
     differing = (right != product).sum()
-    than = "its own second one" if rank.count == 1 else "that of most GPUs"
+    than = "its own second one" if count == 1 else "that of most GPUs"
     if len(likeliest) > 1:
         dist.all_reduce(differing, dist.ReduceOp.MAX)
         than = "those of other GPUs, and it is not known which is right"
@@ -88,10 +91,12 @@ def _compare(rank: Rank, multiply: Callable[[], torch.Tensor]) -> None:
 
 def copies(rank: Rank) -> None:
     """Copy within the GPU's memory, then between it and the host, all at once and each alone."""
-    here, there = (torch.empty(_COPY, dtype=torch.uint8, device=rank.device).fill_(1) for _ in range(2))
+    free, _ = torch.cuda.mem_get_info(rank.device)
+    size = min(_COPY, free // 4 >> 20 << 20)
+    here, there = (torch.empty(size, dtype=torch.uint8, device=rank.device).fill_(1) for _ in range(2))
     rank.meet()
-    rates = [2 * _COPY / seconds / 1e9 for seconds in series_of(lambda: there.copy_(here), 10, rank.device)]
-    rank.note("device_copy", rates, "GB/s", f"{_COPY >> 20} MiB within its memory, read and written")
+    rates = [2 * size / seconds / 1e9 for seconds in series_of(lambda: there.copy_(here), 10, rank.device)]
+    rank.note("device_copy", rates, "GB/s", f"{size >> 20} MiB within its memory, read and written")
     pinned = torch.empty(_PINNED, dtype=torch.uint8, pin_memory=True)
     part = here[:_PINNED]
     message = f"{_PINNED >> 20} MiB of pinned memory {rank.numa}"

@@ -28,6 +28,8 @@ import ports
 import smi
 import storage
 
+from rekindle.host.instances import is_instance
+
 _TOGETHER = ("all_reduce", "all_gather", "reduce_scatter")
 _LIMIT_S = 240.0
 """Of the ranks, beside the minutes of a burn."""
@@ -117,10 +119,13 @@ def _figures(folder: Path) -> again.Figures:
 
 
 def _start(uuids: list[str], folder: Path, minutes: float, *names: str) -> list[subprocess.Popen[bytes]]:
-    """Start a process for each GPU, to measure ``names`` or everything; all see all, in this order."""
+    """Start a process for each GPU, to measure ``names`` or everything.
+
+    All see all, in this order; of MIG instances each sees its own, as CUDA has it.
+    """
+    cut = any(map(is_instance, uuids))
     environ = {
         **os.environ,
-        "CUDA_VISIBLE_DEVICES": ",".join(uuids),
         "WORLD_SIZE": str(len(uuids)),
         "NCCL_DEBUG": "INFO",
         "NCCL_DEBUG_SUBSYS": "INIT,GRAPH,P2P,NET",
@@ -130,9 +135,10 @@ def _start(uuids: list[str], folder: Path, minutes: float, *names: str) -> list[
     ranks = Path(__file__).with_name("ranks.py")
     return [
         subprocess.Popen(
-            [sys.executable, str(ranks), str(folder), str(minutes), *names], env=environ | {"RANK": str(rank)}
+            [sys.executable, str(ranks), str(folder), str(minutes), *names],
+            env={**environ, "RANK": str(rank), "CUDA_VISIBLE_DEVICES": uuid if cut else ",".join(uuids)},
         )
-        for rank in range(len(uuids))
+        for rank, uuid in enumerate(uuids)
     ]
 
 

@@ -17,7 +17,7 @@ _SIZES = (8, 1 << 20, 16 << 20, 128 << 20, 1 << 30, 4 << 30)
 def peers(rank: Rank) -> None:
     """Copy between all pairs, one way and both at once; the first process does it alone."""
     rank.meet()
-    if rank.number == 0 and rank.count > 1:
+    if rank.number == 0 and rank.count > 1 and rank.joined:
         size = _COPY
         buffers = [
             [torch.empty(size, dtype=torch.uint8, device=f"cuda:{number}") for _ in range(2)]
@@ -68,7 +68,7 @@ def collectives(rank: Rank) -> None:
     free, _ = torch.cuda.mem_get_info(rank.device)
     least = torch.tensor([float(free)])
     dist.all_reduce(least, dist.ReduceOp.MIN)
-    for size in _SIZES if rank.count > 1 else ():
+    for size in _SIZES if rank.count > 1 and rank.joined else ():
         if 8 * size < least.item():
             _collect(rank, size)
             torch.cuda.empty_cache()

@@ -12,6 +12,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from rekindle.host.instances import is_instance
+
 SERIES = 5
 """Repetitions of each figure."""
 
@@ -25,15 +27,18 @@ class Rank:
         """Join the others."""
         self.number, self.count = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
         self.uuids = os.environ["CUDA_VISIBLE_DEVICES"].split(",")
-        self.device = torch.device("cuda", self.number)
+        place = self.number % len(self.uuids)
+        self.own, self.device = self.uuids[place], torch.device("cuda", place)
+        self.joined = len(self.uuids) == self.count and not is_instance(self.own)
+        """Whether NCCL joins these GPUs, and each process sees all."""
         torch.cuda.set_device(self.device)
         self.numa = _bind(self.device)
         dist.init_process_group(
-            "cpu:gloo,cuda:nccl",
+            "cpu:gloo,cuda:nccl" if self.joined else "gloo",
             init_method=f"file://{folder / 'rendezvous'}",
             rank=self.number,
             world_size=self.count,
-            device_id=self.device,
+            device_id=self.device if self.joined else None,
         )
         self.figures: list[Figure] = []
 
@@ -47,7 +52,7 @@ class Rank:
         value = median(series) if series else None
         figure = {
             "name": name,
-            "gpu": self.uuids[self.number],
+            "gpu": self.own,
             "value": value,
             "unit": unit,
             "series": series,

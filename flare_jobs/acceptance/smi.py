@@ -13,6 +13,8 @@ from xml.etree import ElementTree
 
 import nvlink
 
+from rekindle.host.instances import is_instance, list_gpus
+
 _LIMIT_S = 30
 _FIX = "Fix: restart the host."
 _LINKS = ("SYS", "NODE", "PHB", "PXB", "PIX")
@@ -60,14 +62,14 @@ class Report(NamedTuple):
 def read(uuids: list[str]) -> Report:
     """Ask nvidia-smi; ends the program with a sentence if it has no answer, or lacks one of these GPUs."""
     with ThreadPoolExecutor() as pool:
-        report = parse(*pool.map(_output_of, (("-q", "-x"), ("nvlink", "-s"), ("nvlink", "-e"))))
+        report = parse(*pool.map(_output_of, (("-q", "-x"), ("nvlink", "-s"), ("nvlink", "-e"), ("-L",))))
     if missing := [uuid for uuid in uuids if uuid not in report.gpus]:
         sys.exit(f"nvidia-smi does not show {', '.join(missing)}: it was lost. {_FIX}")
     return report
 
 
-def parse(report: str, lanes: str, errors: str) -> Report:
-    """Return what ``nvidia-smi -q -x``, ``nvlink -s`` and ``nvlink -e`` printed."""
+def parse(report: str, lanes: str, errors: str, listing: str = "") -> Report:
+    """Return what ``nvidia-smi -q -x``, ``nvlink -s``, ``nvlink -e`` and ``-L`` printed."""
     try:
         root = ElementTree.fromstring(report)
     except ElementTree.ParseError:
@@ -82,7 +84,7 @@ def parse(report: str, lanes: str, errors: str) -> Report:
             bus=element.get("id") or "",
             element=element,
         )
-        for index, element in enumerate(root.findall("gpu"))
+        for index, element in list_gpus(root, listing)
     ]
     driver = root.findtext("driver_version") or ""
     return Report(driver, {gpu.uuid: gpu for gpu in gpus}, nvlink.lanes(lanes), nvlink.errors(errors))
@@ -125,8 +127,10 @@ def measurements(before: Report, after: Report, uuids: list[str]) -> list[dict[s
     figures = []
     for uuid in uuids:
         first, last = before.gpus[uuid], after.gpus[uuid]
+        held = [process["memory_mib"] or 0.0 for process in use(first)["processes"]]
+        used = sum(held) if is_instance(uuid) else first.number("fb_memory_usage/used")
         figures += [
-            _figure("memory_in_use_before", uuid, first.number("fb_memory_usage/used"), "MiB"),
+            _figure("memory_in_use_before", uuid, used, "MiB"),
             _figure("utilisation_before", uuid, first.number("utilization/gpu_util"), "%"),
             _reached("pcie_width", last, "link_widths/{}_link_width", ("max",)),
             *_errors(last),

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from msgspec.structs import replace
 
-from rekindle import records
+from rekindle import acceptance, records
 from rekindle.actions.base import Action, TaskFailure, strip_tags
 from rekindle.actions.limits import fetch_file, limit_action
 from rekindle.fabric import parts, verdicts
 from rekindle.host import folders
+from rekindle.host.paths import resolve_path
 from rekindle.records.base import FILE_LIMIT
 from rekindle.records.fabric import FABRIC
 from rekindle.results import seal
@@ -31,12 +33,11 @@ class ActionModule(Action):
         record = results / folders.FABRIC_RECORD
         if args["do"] == "prepare":
             record.unlink(missing_ok=True)
-            return {
-                "changed": False,
-                "parts": parts.make_parts(results, hosts, args["address"], args["port"]),
-            }
+            made = parts.make_parts(results, hosts, args["address"], args["port"], _read_norms(args))
+            return {"changed": False, "parts": made}
         if args["do"] == "collect":
-            self._collect(f"{args['folder']}/{folders.FABRIC_RECORD}", record, hosts)
+            found = self._collect(f"{args['folder']}/{folders.FABRIC_RECORD}", hosts)
+            records.write_record(record, replace(found, norms=_read_norms(args)))
             return {}
         if record.is_file():
             judged = list(verdicts.judge_hosts(records.read_record(record, records.FabricRecord)))
@@ -49,8 +50,8 @@ class ActionModule(Action):
         failed = sum(verdict.verdict != "PASS" for verdict in judged)
         return {"msg": f"Something is wrong with {failed} of {len(judged)} hosts, or with a link of theirs."}
 
-    def _collect(self, there: str, record: Path, hosts: list[str]) -> None:
-        """Fetch what the first host has, which may be anything.
+    def _collect(self, there: str, hosts: list[str]) -> records.FabricRecord:
+        """Return what the first host has, which may be anything.
 
         Raises:
             TaskFailure: it is no record of these hosts.
@@ -68,4 +69,8 @@ class ActionModule(Action):
         named = {host for look in found.looks for host in look.hosts} | {*found.silent}
         if [*found.hosts] != hosts or named - {*hosts}:
             raise TaskFailure(f"{there} is of other hosts than were asked for.", _AGAIN)
-        records.write_record(record, found)
+        return found
+
+
+def _read_norms(args: dict[str, Any]) -> records.Norms | None:
+    return acceptance.read_norms(resolve_path(args["norms"])) if args["norms"] else None

@@ -371,6 +371,7 @@ main() {
     began=$(now)
     probe nvidia-smi nvidia-smi -q -x
     probe nvidia-query query
+    probe nvidia-list nvidia-smi -L # MIG instances
     probe nvidia-topo nvidia-smi topo -m
     probe nvidia-nvlink nvidia-smi nvlink -s
     probe xids xids

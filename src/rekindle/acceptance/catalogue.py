@@ -18,7 +18,8 @@ _MOST = 1e9
 class Measure(Record, kw_only=True, frozen=True):
     """A measurement."""
 
-    of: Literal["gpu", "pair", "gpus", "host"]
+    of: Literal["gpu", "pair", "gpus", "host", "link"]
+    """``link``: between hosts, which stand in the places of GPUs."""
     unit: str
     better: Literal["higher", "lower", "zero"]
     distance: float | None = None

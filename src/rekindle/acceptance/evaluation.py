@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from rekindle.gpus import xids
 from rekindle.records import AcceptanceRecord, Measurement
+from rekindle.records.complaint import quote_host
 from rekindle.records.text import shorten_text
 
 from .catalogue import Measure, find_comparable, find_norm, is_possible, load_measures
@@ -54,6 +55,8 @@ def describe_place(record: AcceptanceRecord, measurement: Measurement) -> str:
         many = measurement.name in load_measures() and load_measures()[measurement.name].of == "gpus"
         size = f" at {format_size(measurement.size)}" if measurement.size is not None else ""
         return ("All GPUs" if many else "The host") + size
+    if load_measures()[measurement.name].of == "link":
+        return quote_host(f"{measurement.gpu} to {measurement.peer} at {format_size(measurement.size or 0)}")
     peer = f" to {label_gpu(record, measurement.peer)}" if measurement.peer is not None else ""
     return label_gpu(record, measurement.gpu) + peer
 

@@ -61,11 +61,9 @@ def make_flaw(
 
 def _action(record: AcceptanceRecord, name: str, uuid: str | None) -> Action:
     """Return a failure's action, which Xids have by their codes."""
+    figures = record.measurements if name == "xids" else ()
     codes = {
-        int(code)
-        for figure in record.measurements
-        if figure.name == name == "xids" and figure.gpu == uuid
-        for code in figure.series
+        int(of) for figure in figures if (figure.name, figure.gpu) == (name, uuid) for of in figure.series
     }
     return pick_severest(map(xids.find_xid_action, codes)) if codes else find_action(name)
 

@@ -13,6 +13,13 @@ Key = tuple[str, int | None, str, str | None]
 
 
 def find_changes(record: AcceptanceRecord, earlier: Iterable[AcceptanceRecord]) -> Iterator[Flaw]:
+    """Yield what `find_figure_changes` does, without the figures."""
+    return (flaw for _, flaw in find_figure_changes(record, earlier))
+
+
+def find_figure_changes(
+    record: AcceptanceRecord, earlier: Iterable[AcceptanceRecord]
+) -> Iterator[tuple[Measurement, Flaw]]:
     """Yield each figure of a GPU that differs from when it was last measured, on any host.
 
     Args:
@@ -39,7 +46,7 @@ def find_changes(record: AcceptanceRecord, earlier: Iterable[AcceptanceRecord]) 
         how = f"{abs(worse):.1%} {how} than the {format_figure(before)} of {when[:40]}"
         message = f"{describe_reading(record, measurement)}, {how} ({past.source})."
         change = make_flaw(record, measurement.name, measurement.gpu, message, worse)
-        yield change if fails else change.of_verdict(None)
+        yield measurement, change if fails else change.of_verdict(None)
 
 
 def _figures(record: AcceptanceRecord) -> Iterator[tuple[Measurement, float, list[Key]]]:

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 import msgspec
 from msgspec.structs import replace
 
+from rekindle.host.instances import is_instance
 from rekindle.records import AcceptanceRecord, Measurement
 from rekindle.records.action import Action, pick_severest
 from rekindle.records.text import shorten_text
@@ -220,7 +221,8 @@ def _needed(record: AcceptanceRecord, measure: Measure, have: set[str | None]) -
         models = {gpu.uuid: gpu.name for gpu in record.gpus}
         known = {models.get(uuid or "") for uuid in have}
         return [(uuid, None) for uuid, model in models.items() if model in known]
-    several = {"several"} if len(record.gpus) > 1 else set()
+    joined = len(record.gpus) > 1 and not any(is_instance(gpu.uuid) for gpu in record.gpus)
+    several = {"several"} if joined else set()
     if measure.required not in {"always", record.mode, *several}:
         return []
     uuids: list[str | None] = [gpu.uuid for gpu in record.gpus]

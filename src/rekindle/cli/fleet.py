@@ -5,8 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rekindle.acceptance import make_norms
+from rekindle.fabric.past import make_right_record
 from rekindle.host import storage
-from rekindle.records import RecordError, format_time, write_record
+from rekindle.records import FabricRecord, RecordError, format_time, write_record
 from rekindle.report.acceptance import format_acceptance
 from rekindle.report.certificate import render_certificate
 from rekindle.report.table import measure_terminal
@@ -33,16 +34,19 @@ def judge_fleet(folders: list[Path], norms: Path | None, certificate: Path | Non
     newest = pick_newest(found.values())
     parts = [format_acceptance(acceptance, *measure_terminal())]
     if norms:
-        parts.append(_write_norms(norms, acceptance, newest))
+        fabrics = [results.fabric for results in found.values() if results.fabric]
+        parts.append(_write_norms(norms, acceptance, newest, fabrics))
     if certificate:
         parts.append(_write_certificate(certificate, acceptance, newest))
     return print_answer(OF_STATE[acceptance.state], "\n\n".join(parts), acceptance, json)
 
 
-def _write_norms(path: Path, acceptance: FleetAcceptance, newest: dict[str, HostResults]) -> str:
+def _write_norms(
+    path: Path, acceptance: FleetAcceptance, newest: dict[str, HostResults], fabrics: list[FabricRecord]
+) -> str:
     right = {of.host for of in acceptance.hosts if of.verdict == "PASS" and not of.flaws}
     records = [record for name in newest if name in right and (record := read_accepted(newest[name]))]
-    norms = make_norms(records, format_time())
+    norms = make_norms([*records, *(make_right_record(fabric, right) for fabric in fabrics)], format_time())
     _write(path, lambda: write_record(path, norms))
     return f"{path} has {len(norms.norms)} norms by {len(records)} of {len(acceptance.hosts)} hosts."
 

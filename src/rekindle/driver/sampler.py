@@ -67,10 +67,10 @@ def _network() -> tuple[int, int]:
 
 
 def _sample(handle: Any, since_us: int, xids: tuple[int, ...] | None, by: tuple[str, ...]) -> GpuSample:
-    rates = pynvml.nvmlDeviceGetUtilizationRates(handle)
+    rates = _rates(handle)
     return GpuSample(
-        utilisation=rates.gpu,
-        memory_utilisation=rates.memory,
+        utilisation=rates.gpu if rates else None,
+        memory_utilisation=rates.memory if rates else None,
         used_mib=pynvml.nvmlDeviceGetMemoryInfo(handle).used >> 20,
         processes={
             str(process.pid): (process.usedGpuMemory or 0) >> 20
@@ -81,6 +81,14 @@ def _sample(handle: Any, since_us: int, xids: tuple[int, ...] | None, by: tuple[
         xids_by=by,
         ecc_uncorrected=_uncorrected(handle),
     )
+
+
+def _rates(handle: Any) -> Any:
+    """Return the shares of time in which it and its memory worked; None of a MIG instance."""
+    try:
+        return pynvml.nvmlDeviceGetUtilizationRates(handle)
+    except pynvml.NVMLError_NotSupported:
+        return None
 
 
 def _uncorrected(handle: Any) -> int | None:

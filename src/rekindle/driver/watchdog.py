@@ -196,7 +196,8 @@ class Watchdog:
         if grew or on_gpu:
             self._longest_s = max(self._longest_s, self._fruitless_s)
             self._fruitless_s = 0.0
-            return grew or any(gpu.memory_utilisation or 0 < gpu.utilisation < 100 for gpu in gpus.values())
+            looks = gpus.values()
+            return grew or any(gpu.memory_utilisation or 0 < (gpu.utilisation or 0) < 100 for gpu in looks)
         did = done.values()
         self._fruitless_s += max((process.longest_s for process in did), default=0.0)
         together = sum(process.ran for process in did) > _WORKING_SHARE

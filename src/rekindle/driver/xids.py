@@ -17,6 +17,12 @@ _AT_ONCE = 1000
 """Most that is read of either source at once; the rest waits for the next sample."""
 
 
+_NO_INSTANCE = 0xFFFFFFFF
+"""In an event that is of no MIG instance more than of another."""
+_Parts = dict[str, int | None]
+"""What is watched of one GPU by UUID, with the numbers of MIG instances."""
+
+
 class Xids:
     """Watches GPUs from now on."""
 
@@ -32,7 +38,7 @@ class Xids:
         found: dict[str, set[int]] = {}
         by: dict[str, tuple[str, ...]] = {}
         for name, source in self._sources.items():
-            new: dict[str, set[int]] = {uuid: set() for uuid in source.watched.values()}
+            new: dict[str, set[int]] = {uuid: set() for parts in source.watched.values() for uuid in parts}
             try:
                 for uuid, xid in source.errors():
                     new[uuid].add(xid)
@@ -49,32 +55,35 @@ class _Events:
     """NVML's events, which need no rights; some virtual machines have none."""
 
     def __init__(self, handles: dict[str, Any]) -> None:
-        self.watched: dict[int | None, str] = {}
+        self.watched: dict[int | None, _Parts] = {}
         if not handles:
             return
         kind = pynvml.nvmlEventTypeXidCriticalError
         with suppress(pynvml.NVMLError):
             self._event_set = pynvml.nvmlEventSetCreate()
-            for uuid, handle in handles.items():
+            for uuid, given in handles.items():
                 with suppress(pynvml.NVMLError):
+                    handle, instance = _find_board(given)
                     if pynvml.nvmlDeviceGetSupportedEventTypes(handle) & kind:
                         pynvml.nvmlDeviceRegisterEvents(handle, kind, self._event_set)
-                        self.watched[_address(handle)] = uuid
+                        self.watched.setdefault(_address(handle), {})[uuid] = instance
 
     def errors(self) -> Iterator[tuple[str, int]]:
         with suppress(pynvml.NVMLError_Timeout):
             for _ in range(_AT_ONCE if self.watched else 0):
                 event = pynvml.nvmlEventSetWait_v2(self._event_set, 0)
-                uuid = self.watched.get(_address(event.device))
-                if uuid and event.eventType == pynvml.nvmlEventTypeXidCriticalError:
-                    yield uuid, event.eventData
+                parts = self.watched.get(_address(event.device), {})
+                if event.eventType == pynvml.nvmlEventTypeXidCriticalError:
+                    of = {None, event.gpuInstanceId}
+                    everyone = event.gpuInstanceId == _NO_INSTANCE
+                    yield from ((uuid, event.eventData) for uuid in parts if everyone or parts[uuid] in of)
 
 
 class _KernelLog:
     """The kernel's messages, where this user may read them and NVIDIA's driver writes to them."""
 
     def __init__(self, handles: dict[str, Any]) -> None:
-        self.watched: dict[Address, str] = {}
+        self.watched: dict[Address, _Parts] = {}
         self._file: int | None = None
         if not handles:
             return
@@ -83,14 +92,16 @@ class _KernelLog:
             if any("NVRM: " in record for record in self._read(1 << 20)):
                 for uuid, handle in handles.items():
                     with suppress(pynvml.NVMLError):
-                        bus = pynvml.nvmlDeviceGetPciInfo(handle).busId
-                        self.watched[parse_address(bus.decode() if isinstance(bus, bytes) else bus)] = uuid
+                        board, instance = _find_board(handle)
+                        bus = pynvml.nvmlDeviceGetPciInfo(board).busId
+                        address = parse_address(bus.decode() if isinstance(bus, bytes) else bus)
+                        self.watched.setdefault(address, {})[uuid] = instance
 
     def errors(self) -> Iterator[tuple[str, int]]:
         for record in self._read(_AT_ONCE) if self.watched else ():
             found = find_xid(record)
-            if found and (uuid := self.watched.get(found[0])):
-                yield uuid, found[1]
+            if found:
+                yield from ((uuid, found[1]) for uuid in self.watched.get(found[0], ()))
 
     def _read(self, most: int) -> list[str]:
         """Return the records that have not been read; the kernel drops the oldest that nobody reads."""
@@ -106,6 +117,15 @@ class _KernelLog:
                 break
             records += read.decode("utf-8", errors="replace").splitlines()
         return records
+
+
+def _find_board(handle: Any) -> tuple[Any, int | None]:
+    """Return the handle of a whole GPU, and the number of its GPU instance if ``handle`` is of one."""
+    with suppress(pynvml.NVMLError):
+        if pynvml.nvmlDeviceIsMigDeviceHandle(handle):
+            board = pynvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(handle)
+            return board, pynvml.nvmlDeviceGetGpuInstanceId(handle)
+    return handle, None
 
 
 def _address(handle: Any) -> int | None:

@@ -14,8 +14,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from rekindle.host import background, folders, storage
-from rekindle.records import RecordError, convert_builtins, dump_builtins, format_time
-from rekindle.records.fabric import FabricLook, FabricRecord
+from rekindle.records import Norms, RecordError, convert_builtins, dump_builtins, format_time
+from rekindle.records.fabric import FabricLook, FabricRecord, Port
 
 from .survey import Conduct, SurveyStep
 from .wire import AnswerLine, Lines, prepare_peer, write_line
@@ -27,6 +27,7 @@ _PORTS = 500
 """For the rendezvous of groups, after the conductor's own."""
 _CARDS = 20
 """Network cards that one look names."""
+_PORTS_OF_HOST = 64
 _STRANGERS = 64
 """Connections that wait to say who they are; one more, and that which waited longest goes."""
 
@@ -51,11 +52,13 @@ class Conductor:
             OSError: the port is taken.
         """
         self._spec, self._report = spec, report
-        self._conduct = Conduct(spec["hosts"])
+        norms = convert_builtins(spec["norms"], Norms) if spec.get("norms") else None
+        self._conduct = Conduct(spec["hosts"], norms)
         self._peers: dict[socket.socket, _Peer] = {}
         self._players: dict[str, _Peer] = {}
         self._listener = socket.create_server(("", spec["port"]), backlog=1024)
         self._orders = 0
+        self._ports: dict[str, tuple[Port, ...]] = {}
 
     def conduct_survey(self) -> FabricRecord:
         """Return what was measured until all is done, or the time of the survey is over."""
@@ -79,6 +82,7 @@ class Conductor:
             started=started,
             seconds=round(time.monotonic() - began, 1),
             silent=self._conduct.silent,
+            ports=self._ports,
             looks=tuple(self._conduct.looks),
         )
 
@@ -101,6 +105,12 @@ class Conductor:
             return
         peer.host, peer.ranks = str(host), ranks
         self._players[peer.host] = peer
+        self._note_ports(peer.host, line)
+
+    def _note_ports(self, host: str, line: AnswerLine) -> None:
+        with suppress(RecordError, TypeError, KeyError):
+            ports = [convert_builtins(port, Port) for port in line["ports"][:_PORTS_OF_HOST]]
+            self._ports[host] = tuple(ports)
 
     def _measure(self, step: SurveyStep) -> list[FabricLook]:
         """Return a look for each group of the step."""
@@ -137,6 +147,7 @@ class Conductor:
                 number = line.get("id")
                 if peer.host and isinstance(number, int) and peer.host in groups.get(number, ()):
                     answers[number][peer.host] = line
+                    self._note_ports(peer.host, line)
         for number, group in groups.items():
             for host in group:
                 if host not in answers[number]:
@@ -220,7 +231,7 @@ def _merge(group: tuple[str, ...], answers: list[AnswerLine]) -> FabricLook:
 
 
 def _own(answer: AnswerLine) -> AnswerLine:
-    return {name: value for name, value in answer.items() if name not in ("id", "hosts")}
+    return {name: value for name, value in answer.items() if name not in ("id", "hosts", "ports")}
 
 
 def run_conductor(folder: Path, spec: dict[str, Any]) -> None:

@@ -3,17 +3,28 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
-from typing import Literal, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from rekindle.acceptance.evaluation import format_figure, format_size
+from rekindle.records import Norms
 from rekindle.records.action import Action
 from rekindle.records.complaint import quote_host
 from rekindle.records.fabric import FabricLook, FabricRecord
 from rekindle.records.text import fold_line, list_few
 
-from .pairs import KINDS, SPEED, Kind, Looks, Reading, Troubles, find_blamed, find_troubles, group_pairs
+from .pairs import (
+    KINDS,
+    SPEED,
+    FabricFlaw,
+    Kind,
+    Looks,
+    Reading,
+    Troubles,
+    find_blamed,
+    find_troubles,
+    group_pairs,
+)
+from .ports import find_port_flaws
 from .schedule import Pair, order_pair
 
 _LOOKS = 6
@@ -24,20 +35,9 @@ _TOGETHER = 0.5
 """Share of the median pair's bandwidth below which all hosts together are too slow."""
 
 
+_GRAVITY = ("silent", "stuck", "wrong", "port", "drops", "slow", "low", "late", "together")
 _AT_ONCE: tuple[Kind, ...] = ("stuck", "wrong")
 """Two pairs show it of a host, without a second look at either."""
-
-
-class FabricFlaw(msgspec.Struct, kw_only=True, frozen=True):
-    """What is wrong with one host, the link of two, or what joins more."""
-
-    hosts: tuple[str, ...]
-    kind: Literal[Kind, "silent", "together"]
-    verdict: Literal["FAIL"] | None = "FAIL"
-    """None: it is noted, and changes nothing."""
-    message: str
-    remedy: str
-    action: Action
 
 
 class _Advice(NamedTuple):
@@ -48,27 +48,32 @@ class _Advice(NamedTuple):
     action: Action
 
 
-_CABLES = "look at the cables, the switch ports and the cards of both ends, and measure again."
+_CABLES = "Look at the cables, the switch ports and the cards of both ends, and measure again."
 _ADVICE: dict[Kind, _Advice] = {
     "stuck": _Advice(
-        "see its processes and its system log; leave it out of jobs over several hosts until then.",
-        "see that nothing between the two filters ports, and look at the cables and switch ports.",
+        "See its processes and its system log; leave it out of jobs over several hosts until then.",
+        "See that nothing between the two filters ports, and look at the cables and switch ports.",
         "DRAIN",
     ),
     "wrong": _Advice(
-        "run no job there: its results cannot be trusted. Have it replaced.",
-        "run no job over both, and measure each with another host.",
+        "Run no job there: its results cannot be trusted. Have it replaced.",
+        "Run no job over both, and measure each with another host.",
         "REPLACE",
     ),
     "drops": _Advice(
-        "look at its cable, its switch port and its card's error counters (ethtool -S).", _CABLES, "RETEST"
+        "Look at its cable, its switch port and its card's error counters (ethtool -S).", _CABLES, "RETEST"
     ),
     "slow": _Advice(
-        "look at its cable, the rate of its port and what else uses its network; then measure again.",
+        "Look at its cable, the rate of its port and what else uses its network; then measure again.",
         _CABLES,
         "RETEST",
     ),
-    "late": _Advice("see which way its packets take, and what else uses its network.", _CABLES, "RETEST"),
+    "low": _Advice(
+        "Look at its cable and the rate of its port, and see that the norms are of such a network.",
+        _CABLES,
+        "RETEST",
+    ),
+    "late": _Advice("See which way its packets take, and what else uses its network.", _CABLES, "RETEST"),
 }
 
 
@@ -98,13 +103,13 @@ def find_hung(looks: Sequence[FabricLook]) -> set[str]:
     return hung
 
 
-def find_suspects(looks: Iterable[FabricLook], lost: set[str]) -> list[Pair]:
+def find_suspects(looks: Iterable[FabricLook], lost: set[str], norms: Norms | None = None) -> list[Pair]:
     """Return the pairs to measure again, those with the fewest looks first.
 
     A wrong result needs no second look.
     """
     pairs = group_pairs(looks)
-    by_kind = find_troubles(pairs).by_kind
+    by_kind = find_troubles(pairs, norms).by_kind
     bad = {pair for kind in KINDS if kind != "wrong" for pair in by_kind[kind]}
     again = (pair for pair in bad if len(pairs[pair]) < _LOOKS and not lost & set(pair))
     return sorted(again, key=lambda pair: (len(pairs[pair]), pair))
@@ -117,7 +122,7 @@ def judge_fabric(record: FabricRecord) -> tuple[FabricFlaw, ...]:
             hosts=(host,),
             kind="silent",
             message=quote_host(fold_line(f"{host} {why}.")),
-            remedy="see whether it is up and reaches the first host (rekindle_fabric_address); leave it out "
+            remedy="See whether it is up and reaches the first host (rekindle_fabric_address); leave it out "
             "until it answers.",
             action="DRAIN",
         )
@@ -128,7 +133,7 @@ def judge_fabric(record: FabricRecord) -> tuple[FabricFlaw, ...]:
         for pair, looks in group_pairs(record.looks).items()
         if not record.silent.keys() & set(pair)
     }
-    troubles = find_troubles(pairs)
+    troubles = find_troubles(pairs, record.norms)
     for kind in KINDS:
         if not troubles.by_kind[kind]:
             continue
@@ -141,18 +146,21 @@ def judge_fabric(record: FabricRecord) -> tuple[FabricFlaw, ...]:
         bad = {pair: reading for pair, reading in troubles.by_kind[kind].items() if pair in pairs}
         flaws += _of_kind(kind, bad, pairs, troubles, len(record.hosts))
     flaws += _together(record, flaws, troubles)
-    return tuple(flaws)
+    return tuple(sorted([*flaws, *find_port_flaws(record)], key=lambda flaw: _GRAVITY.index(flaw.kind)))
 
 
 def _of_kind(
     kind: Kind, bad: dict[Pair, Reading], pairs: Looks, troubles: Troubles, hosts: int
 ) -> Iterator[FabricFlaw]:
     if bad and len(bad) == len(pairs) > 1:
+        low = f"a pair {_says(kind, [*bad.values()])}." if kind == "low" else _quote(pairs[next(iter(bad))])
         yield FabricFlaw(
             hosts=tuple(sorted({host for pair in bad for host in pair})),
             kind=kind,
-            message=f"No pair of {len(bad)} {_without(kind)}: {_quote(pairs[next(iter(bad))])}",
-            remedy="see that nothing between these hosts filters ports, and that each is known by an address "
+            message=f"No pair of {len(bad)} {_without(kind)}: {low}",
+            remedy=_ADVICE[kind].host
+            if kind == "low"
+            else "See that nothing between these hosts filters ports, and that each is known by an address "
             "of the network that joins them.",
             action="RETEST",
         )
@@ -187,7 +195,7 @@ def _of_kind(
 def _note(kind: Kind, pairs: Iterable[Pair], message: str) -> FabricFlaw:
     hosts = tuple(sorted({host for pair in pairs for host in pair}))
     return FabricFlaw(
-        hosts=hosts, kind=kind, verdict=None, message=message, remedy="see the matrix.", action="NONE"
+        hosts=hosts, kind=kind, verdict=None, message=message, remedy="See the matrix.", action="NONE"
     )
 
 
@@ -202,6 +210,8 @@ def _says(kind: Kind, readings: Sequence[Reading]) -> str:
     if kind == "slow":
         at = f"{value} GB/s at {format_size(worst.size)}"
         return f"has {at}, {worst.worse:.0%} less than the median {middle} of all pairs"
+    if kind == "low":
+        return f"has {value} GB/s at {format_size(worst.size)}, where the norm is at least {middle}"
     if kind == "late":
         return f"takes {value} µs for 8 bytes, where the median of all pairs is {middle} µs"
     if kind == "drops":
@@ -213,7 +223,9 @@ def _says(kind: Kind, readings: Sequence[Reading]) -> str:
 
 
 def _without(kind: Kind) -> str:
-    return {"stuck": "gave a result", "wrong": "gave a right result"}.get(kind, "is as it should be")
+    return {"stuck": "gave a result", "wrong": "gave a right result", "low": "reaches its norm"}.get(
+        kind, "is as it should be"
+    )
 
 
 def _quote(looks: Sequence[FabricLook]) -> str:
@@ -279,6 +291,6 @@ def _together(record: FabricRecord, flaws: Sequence[FabricFlaw], troubles: Troub
         kind="together",
         verdict=None if only_slow else "FAIL",
         message=f"{list_few(least.hosts, 4)} together {how}, and each pair alone does not{said}",
-        remedy="look at what joins them: switches, uplinks and their settings.",
+        remedy="Look at what joins them: switches, uplinks and their settings.",
         action="NONE" if only_slow else "RETEST",
     )

@@ -6,19 +6,22 @@ from collections.abc import Collection, Iterable, Mapping
 from statistics import median
 from typing import Literal, NamedTuple
 
-from rekindle.acceptance.catalogue import Measure
+import msgspec
+
+from rekindle.acceptance import catalogue
 from rekindle.acceptance.comparison import find_outliers
-from rekindle.records.fabric import FabricLook
+from rekindle.records import Kind as HostKind
+from rekindle.records import Measurement, Norms
+from rekindle.records.action import Action
+from rekindle.records.fabric import FABRIC, FabricLook
 
 from .schedule import Pair, order_pair
 
-Kind = Literal["stuck", "wrong", "drops", "slow", "late"]
-"""From the gravest: it gave no result; a result is wrong; TCP sends again; bandwidth; latency."""
-KINDS: tuple[Kind, ...] = ("stuck", "wrong", "drops", "slow", "late")
+Kind = Literal["stuck", "wrong", "drops", "slow", "low", "late"]
+"""From the gravest: it gave no result; a result is wrong; TCP sends again; bandwidth; its norm; latency."""
+KINDS: tuple[Kind, ...] = ("stuck", "wrong", "drops", "slow", "low", "late")
 
-SPEED = Measure(
-    of="host", unit="GB/s", better="higher", distance=0.075, fault="speed", description="Between two hosts."
-)
+SPEED = catalogue.load_measures()["fabric_all_reduce"]
 """Half of the 15 % that have to be found: benchmarks/fabric.py has what it finds and what it does not."""
 _NOISE = 3.0
 """Standard deviations: each of several looks has to be so far off."""
@@ -28,6 +31,19 @@ _RESENT, _RESENT_TIMES = 0.001, 5.0
 """Share of segments that TCP sends again, and times the median of all pairs: both are passed."""
 _COMPARED = 3
 """Pairs without which there is no median."""
+
+
+class FabricFlaw(msgspec.Struct, kw_only=True, frozen=True):
+    """What is wrong with one host, the link of two, or what joins more."""
+
+    hosts: tuple[str, ...]
+    kind: Literal[Kind, "silent", "port", "together"]
+    verdict: Literal["FAIL"] | None = "FAIL"
+    """None: it is noted, and changes nothing."""
+    message: str
+    remedy: str
+    action: Action
+
 
 Looks = Mapping[Pair, list[FabricLook]]
 
@@ -69,7 +85,7 @@ def select_measured(pairs: Looks) -> dict[Pair, list[FabricLook]]:
     return {pair: looks for pair, looks in measured.items() if looks}
 
 
-def find_troubles(pairs: Looks) -> Troubles:
+def find_troubles(pairs: Looks, norms: Norms | None) -> Troubles:
     """Return what is wrong with each pair in all its looks, or, where results are wrong, in any."""
     done = select_measured(pairs)
     stuck = {pair: Reading(0.0, 0.0) for pair in pairs if pair not in done}
@@ -91,10 +107,29 @@ def find_troubles(pairs: Looks) -> Troubles:
             "wrong": {pair: Reading(float(count), 0.0) for pair, count in wrong.items() if count},
             "drops": _above(resent, _RESENT_TIMES, _RESENT),
             "slow": slow,
+            "low": find_low(done, norms),
             "late": _above(delays, _LATE, 0.0),
         },
         many,
     )
+
+
+def make_kind(done: Looks) -> HostKind:
+    """Return what fabrics have in common whose norms may be compared: two hosts, and the transports."""
+    over = sorted({name for looks in done.values() for look in looks for name in look.transports})
+    return HostKind(model=FABRIC, count=2, topology=" and ".join(over), nvls=None, driver="")
+
+
+def find_low(done: Looks, norms: Norms | None) -> dict[Pair, Reading]:
+    """Return the pairs that are below a norm by their best looks, beside the least that it asks for."""
+    low: dict[Pair, Reading] = {}
+    kind = make_kind(done) if norms else None
+    for (op, size), best in find_best(done).items() if kind else ():
+        figure = Measurement(name=f"fabric_{op}", size=size, value=None, unit="GB/s", message="")
+        if kind and (norm := catalogue.find_norm(figure, kind, norms)):
+            least = norm.value * (1 - norm.margin)
+            low |= {pair: Reading(value, least, size) for pair, value in best.items() if value < least}
+    return low
 
 
 def _above(values: Mapping[Pair, float], times: float, least: float) -> dict[Pair, Reading]:

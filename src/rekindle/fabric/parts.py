@@ -8,7 +8,8 @@ from typing import Any
 
 from rekindle.gpus.visibility import find_usable_gpus
 from rekindle.host import folders
-from rekindle.records import Complaint, HostRecord
+from rekindle.host.instances import list_visible
+from rekindle.records import Complaint, HostRecord, Norms, dump_builtins
 from rekindle.records.layout import env_in, host_in
 
 _WITH_TORCH = ("torch", "lightning", "transformers")
@@ -20,7 +21,9 @@ _OTHER_STEPS = 20
 """Repetitions, all together and halves, of any number of hosts."""
 
 
-def make_parts(results: Path, hosts: Sequence[str], address: str, port: int) -> dict[str, dict[str, Any]]:
+def make_parts(
+    results: Path, hosts: Sequence[str], address: str, port: int, norms: Norms | None = None
+) -> dict[str, dict[str, Any]]:
     """Return the part of each host, which `rekindle.fabric` reads there; the first one also conducts.
 
     Args:
@@ -28,6 +31,7 @@ def make_parts(results: Path, hosts: Sequence[str], address: str, port: int) -> 
         hosts: two or more.
         address: of the first, as the others reach it.
         port: of the first; the 500 after it are for the groups.
+        norms: the inventory's.
 
     Raises:
         Complaint: a host is on a cluster, or has no torch.
@@ -36,7 +40,8 @@ def make_parts(results: Path, hosts: Sequence[str], address: str, port: int) -> 
     known = {host: host_in(results / host) for host in hosts}
     pythons = {host: _find_torch(results / host, record) for host, record in known.items()}
     gpus = {
-        host: [gpu.uuid for gpu in find_usable_gpus(record) if gpu.uuid] for host, record in known.items()
+        host: list_visible(gpu.uuid for gpu in find_usable_gpus(record) if gpu.uuid)
+        for host, record in known.items()
     }
     on_gpus = all(gpus.values())
     limits = _LIMITS[on_gpus]
@@ -46,6 +51,7 @@ def make_parts(results: Path, hosts: Sequence[str], address: str, port: int) -> 
         "port": port,
         "token": secrets.token_hex(16),
         "join_s": _JOIN_S,
+        "norms": dump_builtins(norms) if norms else None,
         "total_s": _JOIN_S + limits["limit_s"] * (len(hosts) + _OTHER_STEPS),
         **limits,
     }

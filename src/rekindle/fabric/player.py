@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from rekindle.host import nccl
+from rekindle.host.ports import list_ports, watch_ports
 
 from . import measure
 from .wire import AnswerLine, hear_lines, open_connection, write_line
@@ -41,14 +42,16 @@ def serve_conductor(spec: dict[str, Any]) -> None:
     Raises:
         OSError: there is no conductor, or none any more.
     """
-    gpus = len(spec["gpus"])
+    gpus, began = len(spec["gpus"]), list_ports()
     _run_ranks([lambda _: measure.prepare_devices(gpus)], time.monotonic() + _WARM_S)
     peer = open_connection(spec["address"], spec["port"], spec["join_s"])
     peer.settimeout(spec["total_s"])
     _choose_interface(peer)
-    write_line(peer, {"host": spec["host"], "token": spec["token"], "ranks": max(1, gpus)})
+    me = {"host": spec["host"], "token": spec["token"], "ranks": max(1, gpus), "ports": watch_ports(began)}
+    write_line(peer, me)
     for order in hear_lines(peer):
-        write_line(peer, {"id": order["id"], **_measure({**order, "gpus": gpus})})
+        answer = _measure({**order, "gpus": gpus})
+        write_line(peer, {"id": order["id"], **answer, "ports": watch_ports(began)})
 
 
 def _measure(order: dict[str, Any]) -> AnswerLine:

@@ -4,7 +4,7 @@
 from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
-from rekindle.records import format_time
+from rekindle.records import Norms, format_time
 from rekindle.records.fabric import FabricLook, FabricRecord
 
 from .judgement import (
@@ -39,9 +39,9 @@ Survey = Generator[SurveyStep, list[FabricLook], None]
 class Conduct:
     """A survey of ``hosts``, whose ``looks`` grow; what is in ``silent`` is measured no more."""
 
-    def __init__(self, hosts: Sequence[str]) -> None:
+    def __init__(self, hosts: Sequence[str], norms: Norms | None = None) -> None:
         """Begin with nothing measured."""
-        self._hosts = tuple(hosts)
+        self._hosts, self._norms = tuple(hosts), norms
         self._times = count_repetitions(len(hosts))
         self.looks: list[FabricLook] = []
         self.silent: dict[str, str] = {}
@@ -71,7 +71,7 @@ class Conduct:
         """Measure again what is bad, until it is good or was bad each time."""
         times = count_looks(len(self._hosts)) - 1
         for number in range(times):
-            suspects = find_suspects(self.looks, self._lost)
+            suspects = find_suspects(self.looks, self._lost, self._norms)
             rest_s = REST_S if number else 0.0
             for again in match_pairs(suspects)[:_STEPS_AGAIN]:
                 title = f"{len(again)} pairs again, repetition {number + 1} of {times}"

@@ -10,7 +10,8 @@ from rekindle.records import ClaimResult, VerdictRecord, make_bare_verdict
 from rekindle.records.action import pick_severest
 from rekindle.records.fabric import FABRIC, FabricRecord
 
-from .judgement import FabricFlaw, find_rate, judge_fabric
+from .judgement import find_rate, judge_fabric
+from .pairs import FabricFlaw
 
 _NOT_MEASURED = "The measurement between hosts left no record: its first host was lost, or its port is taken."
 _AGAIN = "See conductor.log and player.log in logs/fabric of its root, and run fabric.yml again."
@@ -37,7 +38,7 @@ def judge_hosts(record: FabricRecord) -> Iterator[VerdictRecord]:
             holds=bool(looks),
             message=f"{len(looks)} measurements with {len(record.hosts) - 1} hosts gave results{over}.",
         )
-        cause, remedy = (own[0].message, _capitalise(own[0].remedy)) if own else (None, None)
+        cause, remedy = (own[0].message, own[0].remedy) if own else (None, None)
         yield replace(
             make_bare_verdict(FABRIC, host, "FAIL" if own else "PASS", cause, remedy),
             action=pick_severest(flaw.action for flaw in own) if own else None,
@@ -61,7 +62,3 @@ def _claims(flaws: Sequence[FabricFlaw]) -> Iterator[ClaimResult]:
         )
     for flaw in flaws:
         yield ClaimResult(claim=f"fabric_{flaw.kind}", holds=False, message=flaw.message)
-
-
-def _capitalise(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -13,6 +13,8 @@ from .visibility import normalise_address
 def choose_gpus(host: HostRecord, asked: Collection[str]) -> HostRecord:
     """Return ``host`` as if it had only the GPUs ``asked`` for, by index or UUID; with none, as it is.
 
+    An index is of all MIG instances of its GPU.
+
     Raises:
         Complaint: one of them is not there.
     """
@@ -27,11 +29,12 @@ def choose_gpus(host: HostRecord, asked: Collection[str]) -> HostRecord:
         )
     kept = [at for at, gpu in enumerate(host.gpus) if {str(gpu.index), gpu.uuid} & {*asked}]
     left = [gpu for at, gpu in enumerate(host.gpus) if at not in kept]
-    addresses = {normalise_address(gpu.pci_bus_id or "") for gpu in left}
+    out = {gpu.index: gpu for gpu in left if all(host.gpus[at].index != gpu.index for at in kept)}
+    addresses = {normalise_address(gpu.pci_bus_id or "") for gpu in out.values()}
     return replace(
         host,
         gpus=tuple(host.gpus[at] for at in kept),
-        pci_gpus=None if host.pci_gpus is None else max(host.pci_gpus - len(left), 0),
+        pci_gpus=None if host.pci_gpus is None else max(host.pci_gpus - len(out), 0),
         pci_devices=tuple(of for of in host.pci_devices if normalise_address(of.address) not in addresses),
         topology=tuple(tuple(host.topology[row][at] for at in kept) for row in kept) if host.topology else (),
     )

@@ -112,12 +112,13 @@ def explain_absent(host: HostRecord) -> Complaint | None:
 
 def explain_hidden(host: HostRecord) -> Complaint | None:
     """Return which GPUs on the bus a driver that shows others does not show; None if it shows all."""
-    if not host.gpus or (host.pci_gpus or 0) <= len(host.gpus):
+    there = len({gpu.index for gpu in host.gpus})  # MIG instances have their GPU's
+    if not there or (host.pci_gpus or 0) <= there:
         return None
     shown = {normalise_address(gpu.pci_bus_id or "") for gpu in host.gpus}
     out = [pci_gpu for pci_gpu in host.pci_devices if normalise_address(pci_gpu.address) not in shown]
     missing = ", ".join(f"{_name(pci_gpu)} at {pci_gpu.address}" for pci_gpu in out)
-    message = f"{host.pci_gpus} NVIDIA GPUs are on the PCI bus but the driver shows {len(host.gpus)}"
+    message = f"{host.pci_gpus} NVIDIA GPUs are on the PCI bus but the driver shows {there}"
     fix, action = _cure(host, out)
     return Complaint(f"{message}{f': {missing} is missing' if missing else ''}.", f"{fix}.", action)
 
@@ -193,22 +194,17 @@ def normalise_address(text: str) -> str:
 
 
 def find_usable_gpus(host: HostRecord) -> list[Gpu]:
-    """Return the GPUs that answer and are not in MIG mode."""
-    return [gpu for gpu in host.gpus if gpu.state == "ok" and not is_mig(gpu)]
-
-
-def is_mig(gpu: Gpu) -> bool:
-    """Whether a GPU is in MIG mode, or is a MIG instance."""
-    return bool(gpu.mig) or (gpu.uuid or "").startswith("MIG-")
+    """Return the GPUs and MIG instances that answer."""
+    return [gpu for gpu in host.gpus if gpu.state == "ok" and not gpu.mig]
 
 
 def refuse_mig(gpu: Gpu) -> Complaint:
-    """Return why a GPU in MIG mode gets no job."""
+    """Return why a GPU in MIG mode without an instance gets no job."""
     name = fold_line(gpu.name or gpu.uuid or "unnamed")
     return Complaint(
-        f"GPU {gpu.index} ({name}) is in MIG mode, and jobs run on whole GPUs: "
-        "a process has one MIG instance at most.",
-        f"switch it off (nvidia-smi -i {gpu.index} -mig 0, as root), or use another host.",
+        f"GPU {gpu.index} ({name}) is in MIG mode, and this user has no instance of it.",
+        f"make one (nvidia-smi mig -i {gpu.index} -cgi 0 -C, as root, is one of the whole GPU), give the "
+        f"container one, or switch MIG off (nvidia-smi -i {gpu.index} -mig 0, as root).",
         "NONE",
     )
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from rekindle.gpus import visibility
 from rekindle.gpus.obstacles import find_obstacles
-from rekindle.gpus.visibility import is_mig, refuse_mig
+from rekindle.gpus.visibility import refuse_mig
 from rekindle.gpus.xids import find_xid_action, name_xid
 from rekindle.host import folders
+from rekindle.host.instances import is_instance
 from rekindle.records import Complaint, Gpu, HostRecord
 from rekindle.records.action import Action
 from rekindle.records.complaint import ANOTHER
@@ -130,7 +131,7 @@ def _health(gpu: Gpu, name: str) -> Iterator[Complaint]:
             f"reset it (nvidia-smi --gpu-reset -i {gpu.index}) or restart the host, or {ANOTHER}.",
             "RESET_GPU",
         )
-    if is_mig(gpu):
+    if gpu.mig:
         yield refuse_mig(gpu)
     yield from find_obstacles(gpu, name, refuses=True)
     if (gpu.ecc_uncorrected_volatile or 0) > MAX_UNCORRECTED_ECC:
@@ -166,7 +167,8 @@ def find_memory_in_use(host: HostRecord) -> list[Complaint]:
 
 def _memory_in_use(gpu: Gpu, root: str) -> Iterator[Complaint]:
     others = [process for process in gpu.processes if not process.name.startswith(f"{root}/{folders.ENVS}/")]
-    total = gpu.memory_used_mib or 0 if len(others) == len(gpu.processes) else 0
+    known = len(others) < len(gpu.processes) or is_instance(gpu.uuid)  # whose own use is the driver's too
+    total = 0 if known else gpu.memory_used_mib or 0
     used = max(total, sum(process.memory_mib or 0 for process in others))
     if used <= MAX_MEMORY_IN_USE_MIB:
         return

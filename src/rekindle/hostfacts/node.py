@@ -13,7 +13,7 @@ from .gpu_flaws import find_gpu_flaws, list_gpu_warnings
 from .record import read_host
 
 _PROBES = (
-    *("nvidia-smi", "nvidia-query", "nvidia-nvlink", "xids", "stuck", "cuda", "pci"),
+    *("nvidia-smi", "nvidia-query", "nvidia-list", "nvidia-nvlink", "xids", "stuck", "cuda", "pci"),
     *("driver-sys", "driver-proc", "home", "uid", "kernel", "architecture", "cores", "memory"),
 )
 LIMIT_S = 2

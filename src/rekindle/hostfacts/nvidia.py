@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from rekindle.gpus.models import find_capability
 from rekindle.gpus.obstacles import FIELDS
 from rekindle.gpus.xids import Address, find_recent_xids, parse_address
+from rekindle.host.instances import list_gpus
 from rekindle.records import Driver, Gpu, GpuProcess, convert_builtins
 
 from .frames import Frame, Frames
@@ -181,12 +182,16 @@ def _gpus(log: ElementTree.Element, rows: list[Values], frames: Frames) -> tuple
     links = _nvlinks(frames["nvidia-nvlink"].text)
     by_bus = {_bus(row.get("pci_bus_id", "")) or f"#{i}": row for i, row in enumerate(rows)}
     gpus: dict[str, Gpu] = {}
-    for position, element in enumerate(log.findall("gpu")):
+    used = set()
+    listing = frames["nvidia-list"].text if "nvidia-list" in frames else ""
+    for position, element in list_gpus(log, listing):
         bus = _bus(element.get("id", "")) or f"#{position}"
-        row = by_bus.pop(bus, None) or by_bus.pop(f"#{position}", {})
-        gpus[bus] = _gpu({**row, **dict(_values(element))}, position, links, element)
+        used.add(key := bus if bus in by_bus else f"#{position}")
+        gpu = _gpu({**by_bus.get(key, {}), **dict(_values(element))}, position, links, element)
+        gpus[bus if bus not in gpus else f"{bus} {gpu.uuid}"] = gpu
     for bus, row in by_bus.items():
-        gpus[bus] = _gpu(row, len(gpus), links, ElementTree.Element("gpu"))
+        if bus not in used:
+            gpus[bus] = _gpu(row, len(gpus), links, ElementTree.Element("gpu"))
     messages = "\n".join(frames[name].text for name in COMMANDS)
     last = max((gpu.index for gpu in gpus.values()), default=-1)
     for address, message in _NO_HANDLE.findall(messages):

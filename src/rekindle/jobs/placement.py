@@ -4,7 +4,10 @@
 import re
 from itertools import combinations, starmap
 
+from msgspec.structs import replace
+
 from rekindle.gpus.visibility import find_usable_gpus
+from rekindle.host.instances import is_instance
 from rekindle.records import Complaint, Gpu, HostRecord, Job, Site, VerdictKind
 from rekindle.solver.catalogue import load_rules
 
@@ -33,6 +36,7 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
     sites share GPUs, at the same time or in turns, with at most as many ranks as GPUs, or each gets fewer
     GPUs. A host without GPUs runs the ranks as processes on CPU, except for a job that needs a GPU. Over
     several nodes of an allocation a site has as many ranks on each; one of TensorFlow's has one without GPUs.
+    A site on a MIG instance has one rank there.
 
     Raises:
         Unplaceable: too few GPUs for what the job allows; the message has how many are missing.
@@ -45,6 +49,8 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
             f"{job.name} needs {needed} GPUs and {host.host} has {len(gpus) or 'none'}.",
             f"Run it on a host with {needed} GPUs.",
         )
+    if job.federated and any(is_instance(gpu.uuid) for gpu in gpus):
+        job = _fit_instances(job, host)
     nodes = host.allocation.nodes if host.allocation else 1
     if host.allocation and nodes > 1 and job.federated and not job.assigns_gpus:
         raise PlacementError(
@@ -76,6 +82,28 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
         Site(name=name, ranks=len(chosen) * nodes, gpus=tuple(gpu.uuid or "" for gpu in chosen))
         for name, chosen in zip(names, sets, strict=True)
     )
+
+
+def _fit_instances(job: Job, host: HostRecord) -> Job:
+    """Return ``job`` with one rank a site: a process has one MIG instance, and NCCL joins no two of a GPU."""
+    if host.allocation:
+        raise PlacementError(
+            f"The nodes of {host.host} have MIG instances, and a run in an allocation names whole GPUs.",
+            f"Have {host.allocation.setting} ask for nodes with whole GPUs.",
+        )
+    if job.ranks_per_site > 1 and job.when_short_of_gpus == "unsupported":
+        raise PlacementError(
+            f"{job.name} needs {job.ranks_per_site} ranks a site, and {host.host} has MIG instances, which "
+            "NCCL does not join.",
+            "Give it one rank a site (`ranks_per_site: 1`, or `when_short_of_gpus: fewer` in job.yml), or "
+            "run it on a host with whole GPUs.",
+        )
+    if any("{gpus}" in word for word in job.command):
+        raise PlacementError(
+            f"{job.name} takes GPUs by their indices, and the MIG instances of {host.host} have none.",
+            "Let it take their UUIDs ({devices} in place of {gpus}), or run it on a host with whole GPUs.",
+        )
+    return replace(job, ranks_per_site=1)
 
 
 def _nearest_sets(gpus: list[Gpu], count: int, size: int, host: HostRecord) -> list[list[Gpu]]:

@@ -25,7 +25,8 @@ def summarise_devices(run: Run) -> tuple[Device, ...]:
     for line in run.samples.lines:
         for uuid, gpu in line.event.gpus.items():
             for pid, mib in gpu.processes.items():
-                utilisation.setdefault((uuid, pid), []).append(gpu.utilisation)
+                if gpu.utilisation is not None:
+                    utilisation.setdefault((uuid, pid), []).append(gpu.utilisation)
                 held[uuid, pid] = max(mib, held.get((uuid, pid), mib))
     means = {who: round(mean(percents), 1) for who, percents in utilisation.items()}
     names = {gpu.uuid: gpu.name for gpu in run.spec.gpus}

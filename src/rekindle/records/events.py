@@ -189,7 +189,8 @@ class ModelEvent(Event, kw_only=True, frozen=True, tag="model"):
 class GpuSample(msgspec.Struct, kw_only=True, frozen=True):
     """One GPU at one moment."""
 
-    utilisation: Integer
+    utilisation: Integer | None
+    """Percent; None of a MIG instance, as NVML does not report it."""
     memory_utilisation: Integer | None = None
     """Percent of the time in which its memory was read or written; None where NVML does not report it."""
     used_mib: Integer

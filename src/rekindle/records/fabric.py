@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from .acceptance import Norms
 from .base import Few, Integer, Many, Record, Seconds, Table, Text, Timestamp
 
 FABRIC = "fabric"
@@ -48,6 +49,19 @@ class FabricLook(Record, kw_only=True, frozen=True):
         return len(self.hosts) == 2
 
 
+class Port(Record, kw_only=True, frozen=True):
+    """A host's InfiniBand or Ethernet port, at the end of the measurement."""
+
+    name: Text
+    state: Text
+    gbit_s: Amount | None
+    grew: Table[Integer] = {}
+    """Its counters of errors and flaps, by as much as they grew meanwhile."""
+
+
+Ports = Annotated[tuple[Port, ...], Meta(max_length=64)]
+
+
 class FabricRecord(Record, kw_only=True, frozen=True):
     """The fabric of some hosts."""
 
@@ -57,4 +71,8 @@ class FabricRecord(Record, kw_only=True, frozen=True):
     seconds: Seconds
     silent: Table[Text] = {}
     """Hosts that gave no answer, with what they did not answer."""
+    norms: Norms | None = None
+    """The inventory's."""
+    ports: Table[Ports] = {}
+    """By host."""
     looks: Many[FabricLook] = ()

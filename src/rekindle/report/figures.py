@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from rekindle.acceptance.strips import Point, Strip
+from rekindle.host.instances import name_place
 from rekindle.records import AcceptanceRecord
 
 _USUAL = 0.07
@@ -50,7 +51,7 @@ def _unit(strip: Strip) -> str:
 
 def make_figures(record: AcceptanceRecord, points: Sequence[tuple[Strip, Point]]) -> GpuFigures | None:
     """Return the figures of one host, of which there are these points; None without any."""
-    places: dict[str | None, str] = {gpu.uuid: f"GPU {gpu.index}" for gpu in record.gpus}
+    places: dict[str | None, str] = {gpu.uuid: name_place(gpu.index, gpu.uuid) for gpu in record.gpus}
     places[None] = "together"
     names: list[tuple[str, str]] = []
     cells: dict[str, dict[tuple[str, str], GpuFigure]] = {}

@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from rekindle.fabric.judgement import judge_fabric
+from rekindle.host.instances import name_place
 from rekindle.records import VerdictRecord
 from rekindle.records.text import clean_text, format_duration
 from rekindle.results.causes import find_standing, group_causes, quote_failure
@@ -146,7 +147,7 @@ def _lanes(host: HostResults, row: Row) -> lanes.LaneDrawing | None:
     if found is None:
         return None
     gpus = host.host.gpus if host.host else ()
-    names = {gpu.uuid: f"GPU {gpu.index}" for gpu in gpus if gpu.uuid}
+    names = {gpu.uuid: name_place(gpu.index, gpu.uuid) for gpu in gpus if gpu.uuid}
     return lanes.draw_lanes(found, names)
 
 

@@ -67,14 +67,15 @@ def draw_lanes(timeline: Timeline, names: dict[str, str]) -> LaneDrawing:
         samples = timeline.gpus[uuid]
         y = TOP + number * LANE
         peak = max(1, *(of.used_mib for of in samples))
-        mean = sum(of.utilisation for of in samples) / len(samples)
+        shares = [of.utilisation for of in samples if of.utilisation is not None]
+        mean = f"{sum(shares) / len(shares):.0f} % on average, " if shares else ""
         points = [(round(across(of.at)), of) for of in sorted(samples)]
         floor = y + HEIGHT
-        used = [f"{x},{_up(floor, of.utilisation, 100)}" for x, of in points]
+        used = [f"{x},{_up(floor, of.utilisation or 0, 100)}" for x, of in points]
         gpus.append(
             Lane(
                 names.get(uuid, uuid[:_NAMED]),
-                f"{uuid}: {mean:.0f} % on average, {peak} MiB at most",
+                f"{uuid}: {mean}{peak} MiB at most",
                 y,
                 f"M{points[0][0]},{floor}L{' '.join(used)} {points[-1][0]},{floor}Z",
                 " ".join(f"{x},{_up(floor, of.used_mib, peak)}" for x, of in points),

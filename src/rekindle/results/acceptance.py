@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from rekindle.acceptance import Judgement, compare_hosts, evaluate_figures, find_changes, judge_acceptance
 from rekindle.acceptance.strips import Strip, find_worst, make_strips
+from rekindle.fabric.past import find_link_changes
 from rekindle.host import folders
 from rekindle.records import AcceptanceRecord
 
@@ -77,9 +78,10 @@ def compare_accepted(runs: Iterable[Results], unread: list[str]) -> tuple[FleetA
     past = [replace(host.acceptance, host=host.name) for host in hosts if host.acceptance]
     records = [record for host in newest.values() if (record := read_accepted(host))]
     fleet = compare_hosts(records)
+    links = [*find_link_changes(results.fabric for results in runs if results.fabric)]
     judgements = []
     for record in records:
-        outside = [flaw for flaw in fleet.flaws if flaw.host == record.host]
+        outside = [flaw for flaw in (*fleet.flaws, *links) if flaw.host == record.host]
         judgements.append(
             judge_acceptance(record, [*outside, *find_changes(record, past)], record.host in fleet.hosts)
         )

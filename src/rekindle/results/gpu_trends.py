@@ -8,6 +8,7 @@ from typing import NamedTuple
 from rekindle.acceptance import evaluate_figures
 from rekindle.acceptance.catalogue import load_measures
 from rekindle.acceptance.strips import pick_figures
+from rekindle.host.instances import name_place
 
 from .contents import Results
 
@@ -35,7 +36,7 @@ def find_gpu_trends(runs: Iterable[Results]) -> list[GpuTrend]:
         for host in results.hosts:
             if host.acceptance is None:
                 continue
-            names |= {gpu.uuid: f"GPU {gpu.index}" for gpu in host.acceptance.gpus}
+            names |= {gpu.uuid: name_place(gpu.index, gpu.uuid) for gpu in host.acceptance.gpus}
             for (name, uuid), (_, value) in pick_figures(evaluate_figures(host.acceptance)).items():
                 if uuid:
                     series.setdefault((host.name, uuid, name), {})[host.acceptance.started] = value

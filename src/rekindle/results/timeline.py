@@ -46,7 +46,7 @@ class Sampled(NamedTuple):
     """A GPU at one moment, in seconds from the run's start."""
 
     at: float
-    utilisation: int
+    utilisation: int | None
     used_mib: int
 
 
@@ -79,7 +79,7 @@ class Timeline(NamedTuple):
 
 
 class _Gpu(msgspec.Struct):
-    utilisation: Integer
+    utilisation: Integer | None
     used_mib: Integer
     xids: Few[Integer] | None = None
 

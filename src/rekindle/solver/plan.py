@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from rekindle.gpus.visibility import explain_hidden, explain_none_usable, find_usable_gpus, is_mig, refuse_mig
+from rekindle.gpus.visibility import explain_hidden, explain_none_usable, find_usable_gpus, refuse_mig
 from rekindle.records import HostRecord, PlannedEnvironment, PlanRecord
 from rekindle.records.plan import Framework
 
@@ -95,7 +95,7 @@ def _unusable(host: HostRecord) -> tuple[str, ...]:
         if gpu.state != "ok"
         else f"Not planned for: {refuse_mig(gpu)}"
         for gpu in host.gpus
-        if gpu.state != "ok" or is_mig(gpu)
+        if gpu.state != "ok" or gpu.mig
     ]
     hiding = explain_hidden(host)
     return (*left_out, *([str(hiding)] if hiding else []))

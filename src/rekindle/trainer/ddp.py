@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """For trainers that torchrun started: joining the group, and taking rank 0's values and weights."""
 
+import os
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
+
+from rekindle.host.instances import is_instance
 
 from .evidence import Evidence
 from .gloo import wait_at_exit
@@ -24,9 +27,10 @@ def join_group(evidence: Evidence) -> torch.device:
     dist.init_process_group("cpu:gloo,cuda:nccl" if on_gpu else "gloo")
     wait_at_exit()
     properties = torch.cuda.get_device_properties(device) if on_gpu else None
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")  # a MIG instance is all that its process sees
     evidence.device(
         str(device),
-        uuid=f"GPU-{properties.uuid}" if properties else None,
+        uuid=(visible if is_instance(visible) else f"GPU-{properties.uuid}") if properties else None,
         name=properties.name if properties else None,
         backend="nccl" if on_gpu else "gloo",
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from shutil import copytree, ignore_patterns
 
 import pytest
+from mig_hosts import cut_gpus, list_instances, name_instance
 
 from rekindle.acceptance import evaluate_figures, judge_acceptance
 from rekindle.records import AcceptanceRecord
@@ -32,6 +33,7 @@ case "$*" in
         done
         exec sleep 60 ;;
     --query-gpu=clocks_event_reasons.active*) ;;
+    '-L') ;;
     *) exit 2 ;;
 esac
 """
@@ -83,6 +85,7 @@ def measure(recordings, tmp_path):
     environ = {
         **os.environ,
         "PATH": f"{tmp_path}/bin:{os.environ['PATH']}",
+        "PYTHONPATH": str(JOB.parents[1] / "src"),
         "REKINDLE_EVIDENCE": str(tmp_path / "evidence"),
         "REKINDLE_NONCE": "n",
         "REKINDLE_DRIVER": sys.executable,
@@ -225,3 +228,34 @@ def test_an_nvidia_smi_without_an_answer_is_one_sentence(measure, tmp_path, answ
     assert message in done.stderr
     assert done.stderr.endswith("Fix: restart the host.\n")
     assert "Traceback" not in done.stderr
+
+
+OF_AN_INSTANCE = """
+import json, os, sys
+uuid, rank = os.environ["CUDA_VISIBLE_DEVICES"], os.environ["RANK"]
+figure = {"gpu": uuid, "unit": "TFLOP/s", "name": "bf16_matmul", "value": 90.0}
+json.dump([figure | {"message": os.environ["WORLD_SIZE"]}], open(f"{sys.argv[1]}/rank-{rank}.json", "w"))
+"""
+
+
+def test_each_mig_instance_is_measured_by_a_process_that_sees_it_alone_and_has_no_norm(
+    measure, recordings, tmp_path
+):
+    xml = cut_gpus((recordings / "h200-x2-nvidia-smi-q.xml").read_text(), busy=1)
+    (tmp_path / "cut.xml").write_text(xml)
+    (tmp_path / "listing").write_text(list_instances(xml))
+    smi = tmp_path / "bin" / "nvidia-smi"
+    text = smi.read_text().replace("'-L') ;;", f"'-L') cat {tmp_path}/listing ;;")
+    smi.write_text(text.replace(f"{recordings}/h200-x2-nvidia-smi-q.xml", f"{tmp_path}/cut.xml"))
+    own = [name_instance(0, number) for number in range(2)]
+    done = measure(OF_AN_INSTANCE, own)
+    assert done.returncode == 0, done.stderr
+    record, figures = _figures(tmp_path)
+    assert record.kind.model == "NVIDIA H200 MIG 1g.18gb + NVIDIA H200 MIG 3g.71gb"
+    assert [gpu.index for gpu in record.gpus] == [0, 0]
+    assert [figures["bf16_matmul", uuid].message for uuid in own] == ["2", "2"]
+    assert [figures["memory_in_use_before", uuid].value for uuid in own] == [0, 700]
+    evaluated = evaluate_figures(record)
+    assert {figure.norm for figure in evaluated.measurements if figure.name == "bf16_matmul"} == {None}
+    missing = {flaw.measurement for flaw in judge_acceptance(evaluated).flaws}
+    assert not missing & {"all_reduce", "peer_copy", "collective_errors"}

@@ -23,7 +23,7 @@ def measured(job_code, tmp_path):
 
     def measure(layer="InfiniBand", **ports):
         for device, (state, link) in ports.items():
-            port = tmp_path / device / "ports" / "1"
+            port = tmp_path / "infiniband" / device / "ports" / "1"
             port.mkdir(parents=True)
             for name, content in (("state", state), ("phys_state", link), ("link_layer", layer)):
                 (port / name).write_text(f"{content}\n")

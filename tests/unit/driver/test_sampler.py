@@ -165,3 +165,33 @@ def test_without_a_working_nvml_each_gpu_is_unanswered(tmp_path, nvml, log, monk
     assert _sampler(tmp_path).sample(Snapshot(0.0)) == {}
     written = msgspec.json.decode((tmp_path / "samples.jsonl").read_bytes(), type=SampleEvent)
     assert written.unanswered == {"GPU-a": None, "GPU-b": None}
+
+
+def test_a_mig_instance_has_memory_its_own_xids_and_no_utilisation(tmp_path, nvml, log, monkeypatch):
+    log.unlink()
+    board = pynvml.nvmlDeviceGetHandleByUUID("GPU-a")
+    answers = {
+        "nvmlDeviceGetHandleByUUID": lambda uuid: int(uuid[-1]),
+        "nvmlDeviceIsMigDeviceHandle": lambda handle: isinstance(handle, int),
+        "nvmlDeviceGetDeviceHandleFromMigDeviceHandle": lambda handle: board,
+        "nvmlDeviceGetGpuInstanceId": lambda handle: handle,
+        "nvmlDeviceGetUtilizationRates": _no(pynvml.NVML_ERROR_NOT_SUPPORTED),
+        "nvmlDeviceGetProcessUtilization": _no(pynvml.NVML_ERROR_NOT_SUPPORTED),
+    }
+    for name, answer in answers.items():
+        monkeypatch.setattr(pynvml, name, answer)
+    events = [(7, 31), (9, 13), (0xFFFFFFFF, 79)]
+
+    def wait(*_):
+        if not events:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_TIMEOUT)
+        of, xid = events.pop(0)
+        kind = pynvml.nvmlEventTypeXidCriticalError
+        return pynvml.c_nvmlEventData_t(device=board, eventType=kind, eventData=xid, gpuInstanceId=of)
+
+    monkeypatch.setattr(pynvml, "nvmlEventSetWait_v2", wait)
+    seen = Sampler(tmp_path / "samples.jsonl", {"MIG-7", "MIG-8"}).sample(Snapshot(0.0))
+    assert {uuid: gpu.xids for uuid, gpu in seen.items()} == {"MIG-7": (31, 79), "MIG-8": (79,)}
+    assert {(gpu.utilisation, gpu.process_utilisation, gpu.used_mib) for gpu in seen.values()} == {
+        (None, None, 900)
+    }

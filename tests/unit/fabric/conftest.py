@@ -13,7 +13,8 @@ SIZE = 16 << 20
 class Network:
     """Hosts, of whose links some are other than 10 GB/s; a test changes what ``fault`` says of a group."""
 
-    def __init__(self, hosts):
+    def __init__(self, hosts, norms=None):
+        self.norms = norms
         self.hosts = tuple(f"h{number}" for number in range(hosts))
         self.rates, self.faults, self.steps = {}, [], []
 
@@ -38,7 +39,7 @@ class Network:
 
     def survey(self):
         """Return the record of a survey."""
-        conduct = Conduct(self.hosts)
+        conduct = Conduct(self.hosts, self.norms)
         steps = conduct.list_steps()
         step = next(steps, None)
         while step is not None:
@@ -54,6 +55,7 @@ class Network:
             started="2026-11-28T09:00:00Z",
             seconds=60,
             silent=conduct.silent,
+            norms=self.norms,
             looks=tuple(conduct.looks),
         )
 

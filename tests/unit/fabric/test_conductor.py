@@ -182,3 +182,18 @@ def test_a_line_is_bounded():
         list(Lines().take(b"[1]\n"))
     with pytest.raises(ValueError, match="too deep"):
         list(Lines().take(b"[" * 60_000 + b"\n"))
+
+
+@pytest.mark.parametrize(
+    "lie", [None, "x", [7], [{"name": "a"}], {"name": "a"}, [{"name": "a", "grew": {"b": -1e9}}]]
+)
+def test_the_newest_ports_of_a_host_are_recorded_and_lies_about_them_are_not(conduct, lie):
+    port = {"name": "eth0", "state": "up", "gbit_s": 25.0, "grew": {}}
+    grew = {"ports": [{**port, "grew": {"rx_errors": 3}}] * 100}
+    record = conduct(
+        a=lambda host, peer: good(host, peer, lambda order: GOOD | grew),
+        b=lambda host, peer: good(host, peer, lambda order: GOOD | {"ports": lie}),
+    )
+    assert {look.outcome for look in record.looks} == {"measured"}
+    assert [port.grew for port in record.ports["a"]] == [{"rx_errors": 3}] * 64
+    assert "b" not in record.ports

@@ -25,7 +25,7 @@ def frames(**changed):
         name.replace("_", "-"): Frame("0", frame) if isinstance(frame, str) else frame
         for name, frame in changed.items()
     }
-    assert replaced.keys() <= FRAMES.keys()
+    assert replaced.keys() <= {*FRAMES, "nvidia-list"}
     return {**FRAMES, **replaced}
 
 

@@ -14,11 +14,19 @@ import venv
 from pathlib import Path
 
 import pytest
+from answers import XML
+from mig_hosts import cut_gpus, list_instances, name_instance
+from msgspec.structs import replace
 
+from rekindle.gpus.choice import choose_gpus
+from rekindle.host import paths
 from rekindle.hostfacts.frames import FactsError, Frame, parse_frames
+from rekindle.hostfacts.record import read_host
+from rekindle.jobs import load_job
+from rekindle.jobs.placement import assign_gpus
 
 COLLECTOR = Path(__file__).parents[3] / "roles/preflight/files/collect.sh"
-GPU_PROBES = ("nvidia-smi", "nvidia-query", "nvidia-topo", "nvidia-nvlink")
+GPU_PROBES = ("nvidia-smi", "nvidia-query", "nvidia-list", "nvidia-topo", "nvidia-nvlink")
 
 
 @pytest.fixture
@@ -128,6 +136,19 @@ def test_an_nvidia_smi_that_hangs_is_given_up_and_killed(collect, fake, hangs):
     assert frames["kernel"].answered
     time.sleep(0.2)
     assert alive(marker) == []
+
+
+def test_mig_instances_come_into_the_record_and_the_plan(collect, fake, tmp_path):
+    cut = cut_gpus(XML)
+    (tmp_path / "xml").write_text(cut)
+    (tmp_path / "list").write_text(list_instances(cut))
+    answers = f'"-q -x") cat {tmp_path}/xml ;; -L) cat {tmp_path}/list ;; *) exit 2 ;;'
+    fake("nvidia-smi", f'case "$*" in {answers} esac')
+    found = replace(read_host(collect(), "h", "/rekindle"), pci_gpus=None)
+    own = [name_instance(0, number) for number in range(2)]
+    assert [gpu.uuid for gpu in found.gpus][:2] == own
+    sites = assign_gpus(load_job(paths.JOBS, "llm_sft"), choose_gpus(found, ["0"]))
+    assert [(site.ranks, *site.gpus) for site in sites] == [(1, own[0]), (1, own[1])]
 
 
 def test_an_nvidia_smi_that_prints_garbage(collect, fake):

@@ -3,9 +3,13 @@ import re
 
 import pytest
 from answers import XML, frames, host, recorded
+from mig_hosts import SIZES, cut_gpus, list_instances, name_instance
+from msgspec.structs import replace
 
+from rekindle.gpus.visibility import explain_hidden, find_usable_gpus
 from rekindle.hostfacts import nvidia
 from rekindle.hostfacts.frames import Frame
+from rekindle.hostfacts.gpu_flaws import find_gpu_flaws, find_memory_in_use
 from rekindle.records import Driver, GpuProcess
 
 NO_COMMAND = Frame("127", "sh: nvidia-smi: not found\n")
@@ -186,3 +190,30 @@ def test_a_driver_without_the_field_is_asked_again_and_the_model_has_the_capabil
     gpus = nvidia.parse_nvidia(frames(nvidia_query=asked_again)).gpus
     assert gpus == nvidia.parse_nvidia(frames()).gpus
     assert {(gpu.compute_capability, gpu.memory_total_mib) for gpu in gpus} == {("9.0", 143771)}
+
+
+def test_each_mig_instance_is_a_gpu_with_its_own_name_memory_and_processes():
+    cut = cut_gpus(XML, busy=1)
+    found = host(nvidia_smi=cut, nvidia_list=list_instances(cut))
+    first, second, whole = found.gpus
+    assert [gpu.index for gpu in found.gpus] == [0, 0, 1]
+    assert (first.name, first.uuid) == ("NVIDIA H200 MIG 1g.18gb", name_instance(0, 0))
+    assert (first.memory_total_mib, second.memory_total_mib) == SIZES
+    assert (first.mig, first.pci_bus_id, first.compute_capability) == (False, "00000000:00:06.0", "9.0")
+    assert (first.processes, second.processes[0].pid) == ((), 450)
+    assert whole.uuid == host().gpus[1].uuid
+    assert find_usable_gpus(found) == [*found.gpus]
+    assert explain_hidden(found) is None
+    assert explain_hidden(replace(found, pci_gpus=3)) is not None
+    assert find_gpu_flaws(found) == []
+    (used,) = find_memory_in_use(found)
+    assert name_instance(0, 1) in used.message
+    assert "700 MiB" in used.message
+
+
+def test_mig_mode_without_an_instance_is_unusable_and_is_told_with_its_fix(golden):
+    cut = cut_gpus(XML, instances=0)
+    found = host(nvidia_smi=cut, nvidia_list=list_instances(cut, instances=0))
+    assert [gpu.uuid for gpu in find_usable_gpus(found)] == [host().gpus[1].uuid]
+    (flaw,) = find_gpu_flaws(found)
+    golden(str(flaw))

@@ -104,3 +104,40 @@ def test_over_several_nodes_a_site_has_its_ranks_on_each_and_the_gpus_of_the_one
     assert [site.ranks for site in assign_gpus(replicas, seen[4])] == [6, 6]
     assert [site.ranks for site in assign_gpus(replicas, _host(0))] == [2, 2]
     assert _gpus(assign_gpus(_job(), seen[4])) == [("GPU-0", "GPU-1"), ("GPU-2", "GPU-3")]
+
+
+def _cut(instances):
+    found = _host(1)
+    parts = (replace(found.gpus[0], uuid=f"MIG-{n}") for n in range(instances))
+    return replace(found, gpus=tuple(parts))
+
+
+@pytest.mark.parametrize(
+    ("short", "instances", "expected"),
+    [
+        ("share", 7, [("MIG-0",), ("MIG-1",)]),
+        ("fewer", 2, [("MIG-0",), ("MIG-1",)]),
+        ("turns", 1, [("MIG-0",), ("MIG-0",)]),
+    ],
+)
+def test_a_site_has_one_rank_on_a_mig_instance(short, instances, expected):
+    sites = assign_gpus(_job(short=short), _cut(instances))
+    assert (_gpus(sites), [site.ranks for site in sites]) == (expected, [1, 1])
+    measured = load_job(paths.JOBS, "acceptance")
+    assert assign_gpus(measured, _cut(instances))[0].ranks == instances
+
+
+@pytest.mark.parametrize("command", [("job.py", "--gpu", "{devices}"), ("job.py", "--gpu", "{gpus}")])
+def test_a_job_that_mig_instances_do_not_fit_is_refused(golden, command):
+    short = "unsupported" if "{devices}" in command else "fewer"
+    job = replace(_job(short=short), example=Example(command=command))
+    with pytest.raises(PlacementError) as refused:
+        assign_gpus(job, _cut(7))
+    golden(str(refused.value))
+
+
+def test_mig_instances_of_an_allocation_are_refused(golden):
+    host = replace(_cut(2), allocation=Allocation(room="slurm", partition="gpu", time="01:00:00"))
+    with pytest.raises(PlacementError) as refused:
+        assign_gpus(_job(), host)
+    golden(str(refused.value))

@@ -63,8 +63,13 @@ def without_site_2(gpu):
 SHARED = {"processes": {"1": 450}}
 BY_GPU = {"process_utilisation": None}
 """As drivers have it that do not report what each process used."""
+OF_MIG = {"utilisation": None, "memory_utilisation": None}
+"""As NVML has it of MIG instances: only who holds memory shows work there."""
 ON_GPUS = [
     ("gpus_used", figures(**BY_GPU), True),
+    ("gpus_used", figures(**BY_GPU, **OF_MIG), True),
+    ("gpus_used", figures(**BY_GPU, **OF_MIG, processes={"991": 0, "992": 0}), None),
+    ("gpus_used", sampled(lambda gpu: gpu.update(processes={"1": 450}, **BY_GPU, **OF_MIG)), False),
     ("gpus_used", figures(**BY_GPU, utilisation=0), False),
     ("gpus_used", sampled(lambda gpu: gpu.update(processes={"1": 450}, **BY_GPU)), False),
     ("gpus_used", sampled(without_site_2), False),

@@ -7,6 +7,7 @@ Without GPUs the collective is of two processes, with gloo.
 import importlib
 import importlib.util
 import json
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -51,11 +52,12 @@ def _load_compiler() -> None:
 def probe_gpus() -> list[dict[str, Any]]:
     """Return each GPU with the relative error of a product on it."""
     found = []
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     for index in range(torch.cuda.device_count()):
         properties = torch.cuda.get_device_properties(index)
         found.append(
             {
-                "uuid": f"GPU-{properties.uuid}",
+                "uuid": visible if visible.startswith("MIG-") else f"GPU-{properties.uuid}",
                 "name": properties.name,
                 "compute_capability": f"{properties.major}.{properties.minor}",
                 "matmul_error": _matmul_error(torch.device("cuda", index)),

@@ -234,7 +234,9 @@ def _by_process(uuid: str, held: str, shares: Mapping[str, int]) -> Result:
 
 def _by_gpu(uuid: str, held: str, pids: Collection[str], gpus: Collection[GpuSample]) -> Result:
     """Count work only while no process but ``pids`` held the GPU: utilisation by process is unknown."""
-    own = [gpu.utilisation for gpu in gpus if gpu.processes and gpu.processes.keys() <= set(pids)]
+    if all(gpu.utilisation is None for gpu in gpus):
+        return holds(f"{uuid}, a MIG instance whose utilisation NVML does not report, {held}")
+    own = [gpu.utilisation or 0 for gpu in gpus if gpu.processes and gpu.processes.keys() <= set(pids)]
     shared = [gpu.utilisation for gpu in gpus if gpu.processes.keys() - set(pids)]
     peak = max(own, default=0)
     if peak:
