@@ -13,6 +13,7 @@ from packaging.utils import canonicalize_name
 
 from rekindle import locks
 from rekindle.flare.configuration import FLOWS
+from rekindle.flare.workspace import MODELS
 from rekindle.records import RecordError
 from rekindle.solver.catalogue import list_environments
 
@@ -29,7 +30,9 @@ _SCRIPT, _SRC = "job.py", "src"
 _STARTS = ("SimEnv", "simulator_run", "SimulatorRunner")
 """What starts NVFlare's simulator in a script."""
 _SITES, _ROUNDS, _LIMIT_S = 2, 2, 3600
-_SAID = "nothing in the job says it"
+_SAID = "assumed: its files do not say it, and what the job announces counts"
+_NUMBERS = ("num_rounds", "n_rounds", "rounds", "max_rounds")
+"""Names of the argument with a workflow's rounds; NVFlare's own have the first."""
 _PACKAGES = {"PIL": "pillow", "google": "protobuf", "sklearn": "scikit-learn", "sksurv": "scikit-survival"}
 """Packages in locks whose modules have another name."""
 _NEEDS = {
@@ -46,11 +49,16 @@ _NEEDS = {
     "torch.utils.tensorboard": "tensorboard",
 }
 """Packages that modules import beside their own."""
-_TRAINS = re.compile(r"FedAvg|FedOpt|Scaffold|ScatterAndGather|Cyclic|[Ss]warm|ModelController|FedBuff")
+_OWN = frozenset({"ModelController", "WFController"})
+"""Bases of a user's own workflows, which may save no model."""
+_TRAINS = re.compile(
+    rf"FedAvg|FedOpt|Scaffold|ScatterAndGather|Cyclic|[Ss]warm|{'|'.join(sorted(_OWN))}|FedBuff"
+)
+_SAVES = re.compile(r"\bsave_model\b|" + "|".join(rf"\{ending}\b" for ending in MODELS))
 _STATISTICS = frozenset({"FedStatsRecipe", "StatisticsController", "StatsJob"})
 _MATRIX = frozenset({"CrossSiteModelEval", "CrossSiteEval", "GlobalModelEval"})
 _EVALUATES = frozenset({"FedEvalRecipe", "NumpyCrossSiteEvalRecipe", "add_cross_site_evaluation"})
-_WRITES_MATRIX = "ValidationJsonGenerator"
+_WRITES_MATRIX = frozenset({"ValidationJsonGenerator", "BaseFedJob", "FedAvgJob"})
 _WITHOUT_MODEL = re.compile(r"(?:DhPSI|Flower|XGB)\w*(?:Recipe|Controller|Job)|KM|KM_HE")
 
 
@@ -186,7 +194,8 @@ def _command(source: Source, sites: SourceValue | None, rounds: SourceValue | No
         return Default(words, "NVFlare's simulator runs the folder")
     words = [source.entry]
     for found, word in ((sites, "{sites}"), (rounds, "{rounds}")):
-        if found and found.option and not isinstance(found.value, (list, tuple, str)):
+        theirs = found and found.option and found.at.rpartition(":")[0] == source.entry
+        if found and theirs and not isinstance(found.value, (list, tuple, str)):
             words += [found.option, word]
     return Default(
         words, f"{source.entry} is run with Python" if source.entry.endswith(".py") else source.entry
@@ -223,6 +232,11 @@ def _counted(source: Source) -> Iterator[SourceValue]:
     named = {*re.findall(r"\bsite-\d+\b", source.words)}
     if len(named) > 1:
         yield SourceValue(len(named), source.entry)
+    for found in (*source.find_argument("per_site_config"), *_deployed(source)):
+        if isinstance(found.value, (list, tuple, dict)):
+            yield found._replace(value=len(found.value), option="")
+        elif found.value and _counts(found.value):
+            yield found
     yield from (found for found in source.find_argument("min_clients") if _counts(found.value))
     configured = [
         SourceValue(count, one.name) for one in source.configurations if (count := one.most("min_clients"))
@@ -230,13 +244,38 @@ def _counted(source: Source) -> Iterator[SourceValue]:
     yield from sorted(configured, key=lambda found: -found.value)
 
 
+def _deployed(source: Source) -> Iterator[SourceValue]:
+    """Yield over what each loop goes that sends something to a site: sites, or their number."""
+    for script in source.scripts:
+        for over in script.find_loops("to"):
+            last: ast.expr = over
+            if isinstance(over, ast.Call) and take_last_name(over.func) == "range" and over.args:
+                last = over.args[-1]
+                if len(over.args) == 2 and isinstance(last, ast.BinOp) and isinstance(last.op, ast.Add):
+                    last = last.left  # of range(1, sites + 1)
+            if found := source.value(last, script):
+                yield found
+
+
 def _counts(value: object) -> bool:
     return value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0)
 
 
 def _rounds(source: Source) -> SourceValue | None:
-    """Return the rounds of its workflows; None if they cannot be read, or differ."""
-    found = [one for one in source.find_argument("num_rounds") if _counts(one.value)]
+    """Return the rounds of its workflows; None if they cannot be read, or differ.
+
+    What the script says that is run comes before what its modules say, as the defaults of their classes.
+    """
+    own = [
+        node.name for one in source.scripts for node in ast.walk(one.tree) if isinstance(node, ast.ClassDef)
+    ]
+    found = source.find_argument(_NUMBERS[0])
+    found += [one for name in _NUMBERS[1:] for one in source.find_argument(name, own) if own]
+    for script in source.scripts:
+        given = (source.value(node, script) for node in script.find_set(_NUMBERS[0]))
+        found += filter(None, given)
+    found = [one for one in found if _counts(one.value)]
+    found = [one for one in found if one.at.startswith(f"{source.entry}:")] or found
     found += [
         SourceValue(count, one.name) for one in source.configurations if (count := one.most("num_rounds"))
     ]
@@ -271,11 +310,13 @@ def _proof(source: Source, names: set[str], rounds: SourceValue | None) -> Defau
     trains = {name for name in names - others if _TRAINS.search(name) or name.endswith("Recipe")}
     trains |= {name for name in names & FLOWS.keys() if FLOWS[name].trains} - others
     statistics, evaluates = names & _STATISTICS, names & (_MATRIX | _EVALUATES)
-    if names & _MATRIX and not names & _EVALUATES and source.configurations:
-        evaluates = evaluates if _WRITES_MATRIX in names else set()
+    if names & _MATRIX and not names & (_EVALUATES | _WRITES_MATRIX):
+        evaluates = set()
     claims = ["every_site_took_part"]
     if trains or (rounds and not others):
-        claims = ["every_site_trained", *claims, "rounds_completed", "global_model_saved"]
+        unsaved = trains and trains <= _OWN and not any(_SAVES.search(one.text) for one in source.scripts)
+        claims = ["every_site_trained", *claims, "rounds_completed"]
+        claims += [] if unsaved else ["global_model_saved"]
     elif statistics or evaluates:
         claims.append("rounds_completed")
     claims += ["statistics_complete"] if statistics else []

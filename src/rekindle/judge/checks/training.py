@@ -79,6 +79,7 @@ def every_site_trained(run: Run, options: Options) -> Iterator[Result]:
     moving = [line for line in results if line.event.round not in run.training.converged]
     yield from chain(_unchanged(moving), _idle(moving), _untrained_ranks(run))
     yield from chain(_blank(results), _uncompared(results), _silent_sites(run), _silent_ranks(run))
+    yield from _partly(run)
     yield from _skipping(run)
     if results:
         who = "Every site" if len(_trainers(run)) == len(run.spec.sites) else "Every site that trains"
@@ -146,6 +147,21 @@ def _uncompared(results: _Results) -> Iterator[Result]:
     if later and len(uncompared) < len(results):
         event = later[0].event
         yield unknown(f"{event.site}'s result was compared with nothing, unlike others.", uncompared[0])
+
+
+def _partly(run: Run) -> Iterator[Result]:
+    """Yield each site that leaves arrays as they are in every round that each other site always trains."""
+    by_site = group_by_site(run)
+    still = {site for site, lines in by_site.items() if all(line.event.still for line in lines)}
+    others = [line.event for site in by_site.keys() - still for line in by_site[site]]
+    if others and not any(event.still for event in others):
+        for site in sorted(still):
+            line = by_site[site][-1]
+            message = (
+                f"{site} sent {line.event.still} of {line.event.values} parameters, entire arrays, back as it "
+                "got them in every round, and the others changed all: it may not train them."
+            )
+            yield unknown(message, line)
 
 
 def _skipping(run: Run) -> Iterator[Result]:
