@@ -36,3 +36,68 @@ def test_sites_that_are_not_known_are_unknown(run):
     for meta in run.rglob("meta.json"):
         meta.unlink()
     assert result_of(judge_run(run), "rounds_completed").state == "unknown"
+
+
+def of_rounds(sites):
+    """Return what keeps the training results of these sites in each round; others have another task."""
+
+    def change(event):
+        kept = event["event"] != "task" or event["site"] in sites[event["round"]]
+        return event if kept else {**event, "task": "other"}
+
+    return lambda folder: events(folder / "evidence/server.jsonl", change)
+
+
+@pytest.mark.parametrize(
+    ("sites", "state"),
+    [
+        ([["site-1"], ["site-2"], ["site-1"]], "holds"),
+        ([["site-1", "site-2"], ["site-1"], ["site-1"]], "unknown"),
+        ([["site-1", "site-2"], ["site-1"], []], "unknown"),
+    ],
+    ids=["as many in each round", "fewer after the first", "none in the last"],
+)
+def test_it_may_choose_its_sites_as_many_in_each_round(run, sites, state):
+    of_rounds(sites)(run)
+    result = result_of(judge_run(run), "rounds_completed")
+    assert result.state == state
+    assert ("chose as many sites for each of 3 rounds, and all answered" in result.message) == (
+        state == "holds"
+    )
+
+
+def test_rounds_that_nothing_says_are_as_many_as_there_were(run):
+    replaced("spec.json", '"rounds": 3', '"rounds": 2, "assumed": ["rounds"]')(run)
+    config = f"{SERVER}/app_server/config/config_fed_server.json"
+    replaced(config, r',\s*"num_rounds": \d+', "")(run)
+    message = result_of(judge_run(run), "rounds_completed").message
+    assert "in 3 rounds of Own; nothing says how many it should have." in message
+
+
+def test_results_without_floating_point_numbers_are_counted_too(run):
+    events(run / "evidence/server.jsonl", lambda event: {**event, "sketch": []})
+    assert "was received in 3 rounds of Own." in result_of(judge_run(run), "rounds_completed").message
+
+
+@pytest.mark.parametrize(
+    ("own", "shown", "holds"), [(True, False, True), (True, True, None), (False, False, None)]
+)
+def test_a_console_may_have_nothing_to_show_of_a_users_own_classes(recordings, tmp_path, run, own, shown, holds):
+    folder = run if own else shutil.copytree(recordings / "examples" / "hello-numpy", tmp_path / "other")
+    (folder / "job.log").write_text("")
+    if shown:
+        (folder / SERVER).with_name("log_fl.txt").write_text("a line\n")
+    assert result_of(judge_run(folder), "job_printed_no_error").holds == holds
+    (folder / "job.log").unlink()
+    assert result_of(judge_run(folder), "job_printed_no_error").holds is None
+
+
+@pytest.mark.parametrize(("sites", "holds"), [(["site-2"], None), (["site-1", "site-2"], True)])
+def test_a_site_that_leaves_arrays_alone_which_the_others_train_is_seen(run, sites, holds):
+    events(
+        run / "evidence/server.jsonl",
+        lambda event: {**event, "still": 8 * (event["event"] == "task" and event["site"] in sites)},
+    )
+    result = result_of(judge_run(run), "every_site_trained")
+    assert result.holds == holds
+    assert result.message.startswith("site-2 sent 8 of ") == (holds is None)

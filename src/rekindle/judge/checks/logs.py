@@ -278,9 +278,9 @@ def job_printed_no_error(run: Run) -> Iterator[Result]:
 
 
 def _owes_lines(run: Run) -> bool:
-    """Whether NVFlare's server logged lines that its console shows; of a user's own classes it shows none."""
-    server = run.workspace.members.get(SERVER)
-    return server is None or bool(server.sizes.get(SHOWN))
+    """Whether NVFlare's console shows lines of the run: it shows none of classes that are all a user's own."""
+    server, flows = run.workspace.members.get(SERVER), run.account.flows
+    return server is None or SHOWN in server.sizes or not flows or any(flow.flow for flow in flows)
 
 
 def _is_harmless(kind: str, logger: str, message: str, after_end: bool) -> bool:
