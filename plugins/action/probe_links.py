@@ -9,8 +9,8 @@ from rekindle import records
 from rekindle.actions.answers import ask_host, make_command
 from rekindle.actions.base import Action, TaskFailure
 from rekindle.actions.limits import limit_action
-from rekindle.federation.records import LinkRecord
 from rekindle.doctor.subjects import find_fix
+from rekindle.federation.records import LinkRecord
 from rekindle.host import folders
 from rekindle.host.rooms import load_room
 from rekindle.records import Complaint, RecordError

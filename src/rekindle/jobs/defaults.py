@@ -19,6 +19,7 @@ from rekindle.solver.catalogue import list_environments
 
 from . import requirements
 from .scripts import take_last_name
+from .sizes import STARTS, count_rounds, count_sites
 from .source import Source, SourceValue, is_exported_job
 
 FILE = "job.yml"
@@ -27,12 +28,8 @@ ENDINGS = (".yml", ".yaml", ".json", ".conf", *SCRIPTS)
 """Of files by which a user names a job of their own, instead of its folder."""
 SIMULATES = "rekindle.trainer.simulation"
 _SCRIPT, _SRC = "job.py", "src"
-_STARTS = ("SimEnv", "simulator_run", "SimulatorRunner")
-"""What starts NVFlare's simulator in a script."""
 _SITES, _ROUNDS, _LIMIT_S = 2, 2, 3600
 _SAID = "assumed: its files do not say it, and what the job announces counts"
-_NUMBERS = ("num_rounds", "n_rounds", "rounds", "max_rounds")
-"""Names of the argument with a workflow's rounds; NVFlare's own have the first."""
 _PACKAGES = {"PIL": "pillow", "google": "protobuf", "sklearn": "scikit-learn", "sksurv": "scikit-survival"}
 """Packages in locks whose modules have another name."""
 _NEEDS = {
@@ -99,7 +96,7 @@ def read_source(path: Path, given: Mapping[str, Any]) -> Source:
     if is_exported_job(folder):
         return Source(folder, "")
     scripts = [name for name in files if "/" not in name and name.endswith(".py")]
-    starts = [name for name in scripts if any(word in Source(folder, "").text(name) for word in _STARTS)]
+    starts = [name for name in scripts if any(word in Source(folder, "").text(name) for word in STARTS)]
     if len(starts) == 1:
         return Source(folder, starts[0])
     inside = sorted({(folder / name).parent for name in files if name.endswith("/meta.json")})
@@ -122,7 +119,7 @@ def fill_defaults(source: Source, given: Mapping[str, Any]) -> dict[str, Default
     """
     example = _table(given, "example")
     names = {*_names(source)}
-    sites, rounds = _sites(source), _rounds(source)
+    sites, rounds = count_sites(source), count_rounds(source)
     script = source.folder / (source.entry or FILE)
     found = {
         "schema": Default("rekindle/job/1", "the only one"),
@@ -209,77 +206,6 @@ def _path(source: Source) -> Default | None:
     if "pyproject.toml" in source.files:
         return Default(".", "pyproject.toml has its packages imported from here")
     return None
-
-
-def _sites(source: Source) -> SourceValue | None:
-    return next(_counted(source), None)
-
-
-def _counted(source: Source) -> Iterator[SourceValue]:
-    """Yield what says how many sites there are, what starts them first."""
-    for keyword in ("clients", "num_clients", "n_clients"):
-        for found in source.find_argument(keyword, _STARTS):
-            value = found.value.split(",") if isinstance(found.value, str) else found.value
-            if isinstance(value, (list, tuple)) and value:
-                yield found._replace(value=len(value), option="")
-            elif _counts(value):
-                yield found
-    if match := re.search(r"\bsimulator\b.{0,400}?\s-n[ =]{0,4}(\d{1,9})", source.words, re.DOTALL):
-        yield SourceValue(int(match[1]), source.entry)
-    for keyword in ("n_clients", "num_clients"):
-        yield from (found for found in source.find_argument(keyword) if _counts(found.value))
-    yield from (SourceValue(len(one.sites), one.name) for one in source.configurations if one.sites)
-    named = {*re.findall(r"\bsite-\d+\b", source.words)}
-    if len(named) > 1:
-        yield SourceValue(len(named), source.entry)
-    for found in (*source.find_argument("per_site_config"), *_deployed(source)):
-        if isinstance(found.value, (list, tuple, dict)):
-            yield found._replace(value=len(found.value), option="")
-        elif found.value and _counts(found.value):
-            yield found
-    yield from (found for found in source.find_argument("min_clients") if _counts(found.value))
-    configured = [
-        SourceValue(count, one.name) for one in source.configurations if (count := one.most("min_clients"))
-    ]
-    yield from sorted(configured, key=lambda found: -found.value)
-
-
-def _deployed(source: Source) -> Iterator[SourceValue]:
-    """Yield over what each loop goes that sends something to a site: sites, or their number."""
-    for script in source.scripts:
-        for over in script.find_loops("to"):
-            last: ast.expr = over
-            if isinstance(over, ast.Call) and take_last_name(over.func) == "range" and over.args:
-                last = over.args[-1]
-                if len(over.args) == 2 and isinstance(last, ast.BinOp) and isinstance(last.op, ast.Add):
-                    last = last.left  # of range(1, sites + 1)
-            if found := source.value(last, script):
-                yield found
-
-
-def _counts(value: object) -> bool:
-    return value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0)
-
-
-def _rounds(source: Source) -> SourceValue | None:
-    """Return the rounds of its workflows; None if they cannot be read, or differ.
-
-    What the script says that is run comes before what its modules say, as the defaults of their classes.
-    """
-    own = [
-        node.name for one in source.scripts for node in ast.walk(one.tree) if isinstance(node, ast.ClassDef)
-    ]
-    found = source.find_argument(_NUMBERS[0])
-    found += [one for name in _NUMBERS[1:] for one in source.find_argument(name, own) if own]
-    for script in source.scripts:
-        given = (source.value(node, script) for node in script.find_set(_NUMBERS[0]))
-        found += filter(None, given)
-    found = [one for one in found if _counts(one.value)]
-    found = [one for one in found if one.at.startswith(f"{source.entry}:")] or found
-    found += [
-        SourceValue(count, one.name) for one in source.configurations if (count := one.most("num_rounds"))
-    ]
-    return found[0] if len({one.value for one in found}) == 1 else None
 
 
 def _ranks(source: Source) -> Default:

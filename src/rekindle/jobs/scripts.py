@@ -116,7 +116,9 @@ class Script:
         return [
             loop.iter
             for loop in loops
-            if any(isinstance(node, ast.Call) and take_last_name(node.func) == callee for node in ast.walk(loop))
+            if any(
+                isinstance(node, ast.Call) and take_last_name(node.func) == callee for node in ast.walk(loop)
+            )
         ]
 
     @cached_property

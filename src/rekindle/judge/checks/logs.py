@@ -278,7 +278,7 @@ def job_printed_no_error(run: Run) -> Iterator[Result]:
 
 
 def _owes_lines(run: Run) -> bool:
-    """Whether NVFlare's console shows lines of the run: it shows none of classes that are all a user's own."""
+    """Whether NVFlare's console shows lines of the run: of classes that are all a user's own it has none."""
     server, flows = run.workspace.members.get(SERVER), run.account.flows
     return server is None or SHOWN in server.sizes or not flows or any(flow.flow for flow in flows)
 

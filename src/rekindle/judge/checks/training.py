@@ -157,9 +157,10 @@ def _partly(run: Run) -> Iterator[Result]:
     if others and not any(event.still for event in others):
         for site in sorted(still):
             line = by_site[site][-1]
+            arrays = f"{line.event.still} of {line.event.values} parameters, entire arrays,"
             message = (
-                f"{site} sent {line.event.still} of {line.event.values} parameters, entire arrays, back as it "
-                "got them in every round, and the others changed all: it may not train them."
+                f"{site} sent {arrays} back as it got them in every round, and the others changed all: "
+                "it may not train them."
             )
             yield unknown(message, line)
 
