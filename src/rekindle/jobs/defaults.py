@@ -46,11 +46,9 @@ _NEEDS = {
     "torch.utils.tensorboard": "tensorboard",
 }
 """Packages that modules import beside their own."""
-_OWN = frozenset({"ModelController", "WFController"})
+_OWN = frozenset({"ModelController"})
 """Bases of a user's own workflows, which may save no model."""
-_TRAINS = re.compile(
-    rf"FedAvg|FedOpt|Scaffold|ScatterAndGather|Cyclic|[Ss]warm|{'|'.join(sorted(_OWN))}|FedBuff"
-)
+_TRAINS = re.compile(r"FedAvg|FedOpt|Scaffold|ScatterAndGather|Cyclic|[Ss]warm|ModelController|FedBuff")
 _SAVES = re.compile(r"\bsave_model\b|" + "|".join(rf"\{ending}\b" for ending in MODELS))
 _STATISTICS = frozenset({"FedStatsRecipe", "StatisticsController", "StatsJob"})
 _MATRIX = frozenset({"CrossSiteModelEval", "CrossSiteEval", "GlobalModelEval"})

@@ -184,7 +184,7 @@ def test_sites_that_a_folder_names_are_not_numbered(project):
         ("FedEvalRecipe()", ["every_site_took_part", "rounds_completed", "cross_validation_complete"]),
         ("FedAvgRecipe()\nadd_cross_site_evaluation(recipe)", [*TRAINS, "cross_validation_complete"]),
         ("class Own(ModelController): ...", TRAINS[:-1]),
-        ("class Own(WFController):\n    def run(self):\n        self.save_model(m)", TRAINS),
+        ("class Own(ModelController):\n    def run(self):\n        self.save_model(m)", TRAINS),
         ("class Own(ModelController): ...\ntorch.save(weights, 'last.pt')", TRAINS),
         ("FedAvg()\nCrossSiteModelEval()", TRAINS),
         ("FedAvgJob()\nCrossSiteModelEval()", [*TRAINS, "cross_validation_complete"]),

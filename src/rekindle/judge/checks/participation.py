@@ -141,8 +141,8 @@ def _by_models(run: Run, flow: Workflow) -> Result:
         whose = f"{of_round} sites" if of_round < len(seen) else "every site"
         message = f"A model of {whose} was received in {wanted} rounds of {flow.kind}{unsaid}."
         return holds(message, lines[-1])
-    if flow.flow is None and account.ended and (message := _chosen(run, flow, seen, wanted)):
-        return holds(message, lines[-1])
+    if flow.flow is None and account.ended and (chosen := _chosen(run, flow, seen, wanted)):
+        return holds(chosen, lines[-1])
     begun = list(account.find_logged(flow, r"Round \d{1,9} started"))
     message = f"{flow.kind} began {len(begun)} of {flow.rounds} rounds; it does not log which it completed."
     if begun and flow.rounds and len(begun) < flow.rounds and not flow.may_stop:
@@ -158,7 +158,7 @@ def _by_models(run: Run, flow: Workflow) -> Result:
 
 
 def _chosen(run: Run, flow: Workflow, seen: dict[str, int], wanted: int) -> str | None:
-    """Return that a class of the user's own ended by itself, or chose its sites for each round; else None."""
+    """Return that a user's own class ended by itself, or chose its sites for each round; else None."""
     counts = {*seen.values()}
     if len(counts) == 1 and 0 < min(counts) < wanted:
         return f"{flow.kind} ended by itself after {min(counts)} of at most {wanted} rounds of every site."
