@@ -178,8 +178,11 @@ def _remedy(run: Run, verdict: VerdictKind, shown: ClaimResult | None) -> str | 
         return "Have Rekindle run the job, whose trainers and driver leave what is missing."
     if run.kind == "foreign" and verdict == "HUNG":
         return "End it, and see in job.py's output why the trainer ended early."
-    if verdict == "UNPROVEN" and shown and shown.claim in CHECKS:
-        return f"A run proves it that shows this: {CHECKS[shown.claim].holds}"
+    if shown and shown.claim in CHECKS:
+        proves = "A run proves it that" if verdict == "UNPROVEN" else "A run passes that"
+        return f"{proves} shows this: {CHECKS[shown.claim].holds}"
+    if verdict == "UNPROVEN":
+        return "A run proves it that ends by itself, comes home with all its files, and claims something."
     return "Read the evidence of the claims that do not hold, and the sites' logs beside it."
 
 
