@@ -39,8 +39,8 @@ _STAGES = {
     *("mean", "avg", "average", "global", "local", "epoch", "round", "running", "batch", "step"),
 }
 """Words beside it in the name of a complete loss: of what, and over what."""
-_WORSE = 1.25
-"""What a loss that rises is of the first one, at least."""
+_WORSE, _BLOWN = 1.25, 5
+"""What a loss that rises is of the first one, at least; and one of a model that diverged."""
 
 
 def _selects_by(run: Run) -> dict[str, bool]:
@@ -167,14 +167,25 @@ def loss_falls(run: Run) -> Iterator[Result]:
         if all(len(values) > 2 and values[0] and len({*values}) == 1 for values in theirs):
             yield unknown(f"{site} reported a loss of {theirs[0][0]:g} in every round, to the last digit.")
     steps = [[line.event.trained or 0.0 for line in lines] for lines in group_by_site(run).values()]
-    undone = "as where what sites learn is undone, by differences of the wrong sign, or the rate is too high"
-    if _rise(losses.values()):
+    undone = "as where what sites learn is undone, by differences of the wrong sign or scale, or the rate is too high"
+    if _diverge(losses.values()):
+        (site, name), values = min(losses.items())
+        grew = f"The {name} of every site is more than {_BLOWN} times its first in every later round"
+        yield unknown(f"{grew}, at {site} from {values[0]:.4g} to {values[-1]:.4g}, {undone}.")
+    elif _rise(losses.values()):
         (site, name), values = min(losses.items())
         grew = f"The {name} of every site rises in every round"
         yield unknown(f"{grew}, at {site} from {values[0]:.4g} to {values[-1]:.4g}, {undone}.")
     elif _rise(steps) and all(values[-1] >= values[0] for values in losses.values()):
         grew = "What every site changes grows in every round, and no loss that it reports falls"
         yield unknown(f"{grew}, {undone}.")
+
+
+def _diverge(series: Collection[list[float]]) -> bool:
+    """Whether each is never again near where it began, in two rounds or more."""
+    return bool(series) and all(
+        len(values) > 2 and 0 < _BLOWN * values[0] < min(values[1:]) for values in series
+    )
 
 
 def _rise(series: Collection[list[float]]) -> bool:
