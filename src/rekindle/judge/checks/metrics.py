@@ -153,7 +153,7 @@ def is_loss(name: str) -> bool:
 
 @register_check(
     "federated",
-    holds="No site's loss is the same in all rounds, and not every loss rises in every round.",
+    holds="No site's loss is always the same, and not every loss rises in every round or ends far up.",
     unless=_no_losses,
 )
 def loss_falls(run: Run) -> Iterator[Result]:
@@ -167,7 +167,7 @@ def loss_falls(run: Run) -> Iterator[Result]:
         if all(len(values) > 2 and values[0] and len({*values}) == 1 for values in theirs):
             yield unknown(f"{site} reported a loss of {theirs[0][0]:g} in every round, to the last digit.")
     steps = [[line.event.trained or 0.0 for line in lines] for lines in group_by_site(run).values()]
-    undone = "as where what sites learn is undone, by differences of the wrong sign or scale, or the rate is too high"
+    undone = "as where what sites learn is undone, by differences of the wrong sign or scale or a high rate"
     if _diverge(losses.values()):
         (site, name), values = min(losses.items())
         grew = f"The {name} of every site is more than {_BLOWN} times its first in every later round"
