@@ -102,7 +102,7 @@ class Reporter:
             return ""
         number = self._result.round
         of = "" if "rounds" in self._job.assumed else f"/{self._job.rounds}"
-        counted = number is not None and (not of or number < self._job.rounds)  # from another number on by some
+        counted = number is not None and (not of or number < self._job.rounds)
         parts = [f"round {number + 1}{of}"] if number is not None and counted else []
         return ", ".join([*parts, f"{self._count} results"])
 
