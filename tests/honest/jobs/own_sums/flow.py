@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mean of all sites' values, by plain messages: no model, and no class of NVFlare's that logs to a console."""
+"""A mean of all sites' values by plain messages: no model, and no class of NVFlare's that a console shows."""
 
 from nvflare.apis.controller_spec import Task
 from nvflare.apis.impl.controller import Controller

@@ -2,6 +2,7 @@
 """A forest of all sites' trees: bytes travel in arrays of integers, and scikit-learn's objects are saved."""
 
 import pickle
+from pathlib import Path
 
 import numpy as np
 from nvflare.app_common.abstract.fl_model import FLModel
@@ -20,5 +21,5 @@ class Forest(ModelController):
             model = FLModel(params={"trees": sent}, current_round=number)
             results = self.send_model_and_wait(targets=self.sample_clients(self.sites), data=model)
             trees += [tree for one in results for tree in pickle.loads(one.params["trees"].tobytes())]
-        with open("forest.pkl", "wb") as file:
+        with Path("forest.pkl").open("wb") as file:
             pickle.dump(trees, file)
