@@ -103,3 +103,25 @@ def test_a_site_that_leaves_arrays_alone_which_the_others_train_is_seen(run, sit
     result = result_of(judge_run(run), "every_site_trained")
     assert result.holds == holds
     assert result.message.startswith("site-2 sent 8 of ") == (holds is None)
+
+
+@pytest.mark.parametrize(("share", "holds"), [(0.005, None), (0.05, True), (None, True)])
+def test_a_site_that_moves_next_to_nothing_beside_the_others_is_seen(run, share, holds):
+    trained = {"site-1": 1.0, "site-2": share}
+    events(
+        run / "evidence/server.jsonl",
+        lambda event: {**event, "trained": trained[event["site"]]} if event["event"] == "task" else event,
+    )
+    assert result_of(judge_run(run), "every_site_trained").holds == holds
+
+
+@pytest.mark.parametrize(("of", "state"), [("run", "unknown"), ("example", "fails")])
+def test_an_own_workflow_may_end_before_a_last_answer(request, of, state):
+    folder = request.getfixturevalue(of)
+    log = folder / SERVER.rpartition("/")[0] / "log.txt"
+    lines = log.read_text().splitlines(keepends=True)
+    last = max(at for at, line in enumerate(lines) if "got result from client site-2" in line)
+    log.write_text("".join(lines[:last] + lines[last + 1 :]))
+    result = result_of(judge_run(folder), "every_site_took_part")
+    assert result.state == state
+    assert "site-2 was given the task train and never answered." in result.message

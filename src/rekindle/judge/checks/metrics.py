@@ -39,7 +39,7 @@ _STAGES = {
     *("mean", "avg", "average", "global", "local", "epoch", "round", "running", "batch", "step"),
 }
 """Words beside it in the name of a complete loss: of what, and over what."""
-_WORSE, _BLOWN = 1.25, 5
+_WORSE, _BLOWN = 1.25, 3
 """What a loss that rises is of the first one, at least; and one of a model that diverged."""
 
 

@@ -39,6 +39,9 @@ def _not_good(task: Task, flow: Workflow, account: Account) -> Result | None:
         return None
     if not task.came:
         message = f"{task.site} was given the task {task.name} and never answered."
+        before = any(other.good and other.site == task.site for other in account.list_tasks(flow))
+        if flow.flow is None and before:  # it may end as soon as enough sites have answered
+            return unknown(message, task.last.at)
         return fails(message, task.last.at) if account.ended else None
     if task.empty:
         return fails(f"{task.site} returned a result without parameters.", task.empty.at)
