@@ -2,6 +2,7 @@
 """What a job's script says without being run: its calls, its imports and its options, by its syntax."""
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -99,15 +100,11 @@ class Script:
 
     def find_set(self, name: str) -> list[ast.expr]:
         """Return what is assigned to the attribute ``name`` of something else than ``self``."""
-        pairs = [
-            pair for node in ast.walk(self.tree) if isinstance(node, ast.Assign) for pair in _pairs(node)
-        ]
+        assigned = (node for node in ast.walk(self.tree) if isinstance(node, ast.Assign))
         return [
             value
-            for target, value in pairs
-            if isinstance(target, ast.Attribute)
-            and target.attr == name
-            and take_last_name(target.value) != "self"
+            for to, value in itertools.chain.from_iterable(map(_pairs, assigned))
+            if isinstance(to, ast.Attribute) and to.attr == name and take_last_name(to.value) != "self"
         ]
 
     def find_loops(self, callee: str) -> list[ast.expr]:

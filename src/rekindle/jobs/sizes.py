@@ -75,9 +75,8 @@ def count_rounds(source: Source) -> SourceValue | None:
     ]
     found = source.find_argument(_NUMBERS[0])
     found += [one for name in _NUMBERS[1:] for one in source.find_argument(name, own) if own]
-    for script in source.scripts:
-        given = (source.value(node, script) for node in script.find_set(_NUMBERS[0]))
-        found += filter(None, given)
+    given = ((script, node) for script in source.scripts for node in script.find_set(_NUMBERS[0]))
+    found += [one for script, node in given if (one := source.value(node, script))]
     found = [one for one in found if _counts(one.value)]
     found = [one for one in found if one.at.startswith(f"{source.entry}:")] or found
     found += [

@@ -49,10 +49,6 @@ def _torch(path: Path) -> Any:
     return named.get("model", named.get("state_dict", loaded))
 
 
-def _objects(path: Path) -> Any:
-    return import_module("joblib").load(path)
-
-
 class _Arrays(pickle.Pickler):
     """Finds the arrays and tensors in objects of any class, as an estimator or a list of them has."""
 
@@ -100,7 +96,7 @@ def _hdf5(file: Path | io.BytesIO) -> Any:
 LOADERS: dict[str, Callable[[Path], Any]] = {
     **dict.fromkeys((".npy", ".npz"), _numpy),
     **dict.fromkeys((".pt", ".pth", ".ckpt", ".bin"), _torch),
-    **dict.fromkeys((".joblib", ".pkl"), _objects),
+    **dict.fromkeys((".joblib", ".pkl"), lambda path: import_module("joblib").load(path)),
     ".h5": _hdf5,
     ".keras": _keras,
     ".safetensors": lambda path: import_module("safetensors.torch").load_file(path),
