@@ -38,11 +38,8 @@ _FOREIGN: dict[VerdictKind, str] = {
     "UNPROVEN": "Have Rekindle run the job, whose trainers and driver leave what is missing.",
     "HUNG": "End it, and see in job.py's output why the trainer ended early.",
 }
-_OTHERWISE: dict[VerdictKind, str] = {
-    "UNPROVEN": "A run proves it that ends by itself, leaves all its files, and claims something.",
-    "HUNG": "See in the site's log and in autopsy/ where it stands.",
-}
-"""What to do where no check's sentence is the cause."""
+_PROVES = "A run proves it that ends by itself, leaves all its files, and claims something."
+"""Where no check's sentence is the cause."""
 
 
 def judge_run(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
@@ -189,7 +186,7 @@ def _remedy(run: Run, verdict: VerdictKind, shown: ClaimResult | None) -> str | 
     if shown and shown.claim in CHECKS:
         proves = "A run proves it that" if verdict == "UNPROVEN" else "A run passes that"
         return f"{proves} shows this: {CHECKS[shown.claim].holds}"
-    return _OTHERWISE.get(verdict, "Read the evidence, and the sites' logs beside it.")
+    return _PROVES if verdict == "UNPROVEN" else "Read the evidence, and the sites' logs beside it."
 
 
 def _suspensions(run: Run, verdict: VerdictKind) -> str:

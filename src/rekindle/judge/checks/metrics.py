@@ -183,9 +183,7 @@ def loss_falls(run: Run) -> Iterator[Result]:
 
 def _diverge(series: Collection[list[float]]) -> bool:
     """Whether each is never again near where it began, in two rounds or more."""
-    return bool(series) and all(
-        len(values) > 2 and 0 < _BLOWN * values[0] < min(values[1:]) for values in series
-    )
+    return bool(series) and all(len(one) > 2 and 0 < _BLOWN * one[0] < min(one[1:]) for one in series)
 
 
 def _rise(series: Collection[list[float]]) -> bool:

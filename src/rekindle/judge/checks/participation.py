@@ -39,9 +39,6 @@ def _not_good(task: Task, flow: Workflow, account: Account) -> Result | None:
         return None
     if not task.came:
         message = f"{task.site} was given the task {task.name} and never answered."
-        before = any(other.good and other.site == task.site for other in account.list_tasks(flow))
-        if flow.flow is None and before:  # it may end as soon as enough sites have answered
-            return unknown(message, task.last.at)
         return fails(message, task.last.at) if account.ended else None
     if task.empty:
         return fails(f"{task.site} returned a result without parameters.", task.empty.at)
@@ -162,14 +159,19 @@ def _by_models(run: Run, flow: Workflow) -> Result:
 
 def _chosen(run: Run, flow: Workflow, seen: dict[str, int], wanted: int) -> str | None:
     """Return that a user's own class ended by itself, or chose its sites for each round; else None."""
-    counts = {*seen.values()}
+    counts, events = {*seen.values()}, [line.event for line in run.training.models]
+    numbered = sorted((event.site, event.round) for event in events if event.round is not None)
+    of_rounds, last = Counter(number for _, number in numbered), dict(numbered)
+    if not events or not counts:
+        return None
+    stayed = len(last) == len(seen) and min(last.values()) >= max(of_rounds) / 2  # as of asynchronous ones
+    owed = (task for task in run.account.list_tasks(flow) if task.id not in run.account.missable)
+    chosen = len({*of_rounds.values()}) == 1 or stayed
+    if len(of_rounds) >= wanted and chosen and min(counts) > 0 and all(task.good for task in owed):
+        each = ", ".join(f"{count} of {site}" for site, count in seen.items())
+        return f"{flow.kind} chose its sites for each of {wanted} rounds, and all answered: {each}."
     if len(counts) == 1 and 0 < min(counts) < wanted:
         return f"{flow.kind} ended by itself after {min(counts)} of at most {wanted} rounds of every site."
-    of_rounds = Counter(line.event.round for line in run.training.models if line.event.round is not None)
-    chosen = len(of_rounds) >= wanted and len({*of_rounds.values()}) == 1 and min(counts, default=0) > 0
-    if chosen and all(task.good for task in run.account.list_tasks(flow)):
-        each = ", ".join(f"{count} of {site}" for site, count in seen.items())
-        return f"{flow.kind} chose as many sites for each of {wanted} rounds, and all answered: {each}."
     return None
 
 
