@@ -177,7 +177,7 @@ def _skipping(run: Run) -> Iterator[Result]:
         others = [name for name in paces if name != site]
         own = [text for text in warned[site] if not any(warned[name][text] for name in others)]
         text = max(own, key=warned[site].__getitem__, default="")
-        share = pace / median(paces[name] for name in others) if others else 1.0
+        share = pace / (median(paces[name] for name in others) or 1.0) if others else 1.0
         if share < _STANDS and len(steps[site]) > 1:
             yield unknown(
                 f"{site} moved {share:.2g} times as far as the others for each step: nothing shows that it "
