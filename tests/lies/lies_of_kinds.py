@@ -109,7 +109,7 @@ LIES_OF_KINDS = (
         "differences_of_8_bits_without_their_scale",
         "digits",
         "loss_falls",
-        "is more than 3 times its first in every later round",
+        "is far above its first in later rounds",
         *quantised(""),
         verdict="UNPROVEN",
     ),

@@ -146,6 +146,9 @@ LIES = {
         "every loss is far above the first from then on": of_results(
             lambda event: {**event, "metrics": {"loss": (0.3, 30.0, 4.0)[event["round"]]}}
         ),
+        "every loss was once beyond measure": of_results(
+            lambda event: {**event, "metrics": {"loss": (1.3, 9e4, 1.3)[event["round"]]}}
+        ),
         "a loss is always the same": of_results(lambda event: {**event, "metrics": {"val_loss": 0.5}}),
         "changes grow in every round, and no loss falls": of_results(
             lambda event: {

@@ -39,8 +39,8 @@ _STAGES = {
     *("mean", "avg", "average", "global", "local", "epoch", "round", "running", "batch", "step"),
 }
 """Words beside it in the name of a complete loss: of what, and over what."""
-_WORSE, _BLOWN = 1.25, 3
-"""What a loss that rises is of the first one, at least; and one of a model that diverged."""
+_WORSE, _BLOWN, _BURST = 1.25, 3, 1000
+"""What a loss that rises is of the first one, at least; one that never comes back near it; one that does."""
 
 
 def _selects_by(run: Run) -> dict[str, bool]:
@@ -170,8 +170,8 @@ def loss_falls(run: Run) -> Iterator[Result]:
     undone = "as where what sites learn is undone, by differences of the wrong sign or scale or a high rate"
     if _diverge(losses.values()):
         (site, name), values = min(losses.items())
-        grew = f"The {name} of every site is more than {_BLOWN} times its first in every later round"
-        yield unknown(f"{grew}, at {site} from {values[0]:.4g} to {values[-1]:.4g}, {undone}.")
+        grew = f"The {name} of every site is far above its first in later rounds"
+        yield unknown(f"{grew}, at {site} {values[0]:.4g} and then up to {max(values):.4g}, {undone}.")
     elif _rise(losses.values()):
         (site, name), values = min(losses.items())
         grew = f"The {name} of every site rises in every round"
@@ -182,8 +182,9 @@ def loss_falls(run: Run) -> Iterator[Result]:
 
 
 def _diverge(series: Collection[list[float]]) -> bool:
-    """Whether each is never again near where it began, in two rounds or more."""
-    return bool(series) and all(len(one) > 2 and 0 < _BLOWN * one[0] < min(one[1:]) for one in series)
+    """Whether each is never again near where it began, in two rounds or more, or was beyond measure once."""
+    away = all(len(one) > 2 and 0 < _BLOWN * one[0] < min(one[1:]) for one in series)
+    return bool(series) and (away or all(max(one) > _BURST * max(one[0], 1.0) for one in series))
 
 
 def _rise(series: Collection[list[float]]) -> bool:
