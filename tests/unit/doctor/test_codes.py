@@ -43,8 +43,8 @@ def test_a_number_that_is_no_code_means_nothing():
 END = "we can conclude that your requirements are unsatisfiable."
 OF_UV = {
     f"cause: Because there is no version of six==99.0 and you require six==99.0, {END}": "an index",
-    f"Because aa was not found in the package registry, {END}": "an index",
-    f"Because six was not found in the provided package locations, {END}": "an index",
+    f"Because aa was not found in the package registry and you require aa, {END}": "an index",
+    f"Because x was not found in the provided package locations and you require x, {END}": "an index",
     f"aa==1.0 has no wheels with a matching Python ABI tag (e.g., `cp311`), {END}": "no wheel",
     f"Because bb==1.0 has no wheels with a matching platform tag (e.g., `manylinux`), {END}": "no wheel",
     f"Because numpy==1.19.5 has no usable wheels and you require numpy==1.19.5, {END}": "no wheel",
