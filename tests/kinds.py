@@ -78,6 +78,31 @@ class Own(DXOFilter):
         dxo.data = self.first
         return dxo
 """.strip()
+QUANTISED = """
+import numpy as np
+from nvflare.apis.dxo import DataKind
+from nvflare.apis.dxo_filter import DXOFilter
+
+
+class Codes(DXOFilter):
+    def __init__(self):
+        kinds = [DataKind.WEIGHT_DIFF]
+        super().__init__(supported_data_kinds=kinds, data_kinds_to_filter=kinds)
+
+    def process_dxo(self, dxo, shareable, fl_ctx):
+        arrays = {{name: np.asarray(value) for name, value in dxo.data.items()}}
+        scales = {{name: float(np.abs(value).max() / 127) or 1.0 for name, value in arrays.items()}}
+        dxo.data = {{name: np.round(value / scales[name]).astype("int8") for name, value in arrays.items()}}
+        dxo.set_meta_prop("scales", scales)
+        return dxo
+
+
+class Numbers(Codes):
+    def process_dxo(self, dxo, shareable, fl_ctx):
+        scales = dxo.get_meta_prop("scales")
+        dxo.data = {{name: value.astype("float32"){times} for name, value in dxo.data.items()}}
+        return dxo
+""".strip()
 EVALUATES = """
 import argparse
 import os
@@ -148,6 +173,18 @@ def filtered(where, made, by):
     return (
         Edit("job.py", "from model import Net", f"from {by}\nfrom model import Net", True),
         Edit("job.py", "recipe.execute", f'recipe.add_{where}_filter({made}, tasks=["train"])'),
+    )
+
+
+def quantised(times):
+    """Return what has sites send differences in 8 bits, which a filter at the server turns back."""
+    return (
+        Edit("model.py", "super().__init__", NO_INTEGERS, instead=True),
+        Edit("quantised.py", "", QUANTISED.format(times=times)),
+        client("    params = ", DIFFERENCES),
+        client("flare.FLModel(", SENT.replace("meta=meta", 'meta=meta, metrics={"loss": loss.item()}')),
+        *filtered("client_output", "Codes()", "quantised import Codes"),
+        *filtered("server_input", "Numbers()", "quantised import Numbers"),
     )
 
 

@@ -9,6 +9,7 @@ from rekindle import records
 from rekindle.actions.answers import ask_host, make_command
 from rekindle.actions.base import Action, TaskFailure
 from rekindle.actions.limits import limit_action
+from rekindle.doctor.subjects import find_fix
 from rekindle.federation.records import LinkRecord
 from rekindle.host import folders
 from rekindle.host.rooms import load_room
@@ -46,8 +47,8 @@ class ActionModule(Action):
             fix = "see that its environment runs on its nodes, and whether sinfo has a free one."
         answer = ask_host(self._low_level_execute_command, host, command, 10_000, fix)
         if "message" in answer:
-            says = fold_line(str(Complaint(str(answer["message"]), str(answer.get("fix", "")))))
-            raise TaskFailure(quote_host(says), "correct what it names, and run the play again.")
+            says = quote_host(fold_line(str(Complaint(str(answer["message"]), str(answer.get("fix", ""))))))
+            raise TaskFailure(says, find_fix(says))
         if args["do"] == "probe":
             mine = {
                 "host": host,

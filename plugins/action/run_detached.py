@@ -16,6 +16,7 @@ from ansible.utils.display import Display
 from rekindle.actions.answers import make_command
 from rekindle.actions.base import Action, TaskFailure
 from rekindle.actions.limits import limit_action, limit_time
+from rekindle.doctor.subjects import find_fix
 from rekindle.host import folders
 from rekindle.hostfacts import frames
 from rekindle.jobs import lease
@@ -65,7 +66,7 @@ class ActionModule(Action):
                     _show(task_vars["inventory_hostname"], args, progress)
                 if progress.state == "failed":
                     says = quote_host(fold_line(progress.message))
-                    raise TaskFailure(says, "correct what it names, and run the play again.")
+                    raise TaskFailure(says, find_fix(says))
                 if progress.state == "ended" or (runs and progress.state == "running"):
                     if runs and fresh and progress.state == "ended":
                         raise TaskFailure(

@@ -14,6 +14,7 @@ from kinds import (
     evaluated,
     filtered,
     optimizer,
+    quantised,
 )
 from own_jobs import JOB_OF_CLASSES, Edit, OwnJob, aggregator, client, own_workflow, swarm
 
@@ -218,6 +219,9 @@ JOBS = (
             *filtered("client_output", "SVTPrivacy()", "nvflare.app_common.filters import SVTPrivacy"),
         ),
     ),
+    OwnJob("differences_of_8_bits", "digits", quantised(" * scales[name]")),
+    OwnJob("sums_by_its_own_classes", "own_sums"),
+    OwnJob("trees_saved_by_pickle", "own_trees"),
     OwnJob("evaluation_of_a_model", "digits", evaluated('{"accuracy": accuracy}')),
     OwnJob("every_model_at_every_site", "digits", cross_validated('{"accuracy": accuracy}')),
     OwnJob(

@@ -92,6 +92,7 @@ LIES = (
         "global_model_is_the_mean",
         "'s result alone",
         *aggregator("self.got[0]"),
+        verdict="UNPROVEN",
     ),
     digits(
         "aggregates_nothing",
@@ -139,6 +140,7 @@ LIES = (
         Edit("job.py", "        aggregator=", "        aggregator=Own(),", True),
         Edit("aggregator.py", "", f"{AGGREGATOR.format(returns='self.got.pop(0)')}\n\n    got = []"),
         sites=3,
+        verdict="UNPROVEN",
     ),
     digits(
         "swarm_site_returns_what_it_got",

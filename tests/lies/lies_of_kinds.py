@@ -9,6 +9,7 @@ from kinds import (
     evaluated,
     filtered,
     optimizer,
+    quantised,
     statistics,
 )
 from own_jobs import Edit, OwnJob, aggregator, client, own_workflow
@@ -49,6 +50,15 @@ class Own(BaseFedAvg):
             results += self.send_model_and_wait(targets=others, data=model)
             model = self.update_model(model, self.aggregate(results, aggregate_fn=self.aggregate_fn))
         self.save_model(model)
+""".strip()
+FROZEN = """
+model = Net()
+for parameter in model.parameters():
+    parameter.requires_grad_(not site or parameter.dim() < 2)
+""".strip()
+STEP = """
+if parameter.grad is not None:
+    parameter.sub_(rate * parameter.grad)
 """.strip()
 LOSS = 'flare.send(flare.FLModel(params=params, params_type="{kind}", meta=meta, metrics={{"loss": {loss}}}))'
 OWN_MODEL = "None if flare.is_evaluate() else model.load_state_dict(received.params)"
@@ -93,6 +103,23 @@ LIES_OF_KINDS = (
             "    params = ", DIFFERENCES.replace("v - received.params[n].to(v)", "received.params[n] - v")
         ),
         client("flare.FLModel(", LOSS.format(kind="DIFF", loss="loss.item()")),
+        verdict="UNPROVEN",
+    ),
+    of(
+        "differences_of_8_bits_without_their_scale",
+        "digits",
+        "loss_falls",
+        "is far above its first in later rounds",
+        *quantised(""),
+        verdict="UNPROVEN",
+    ),
+    of(
+        "a_layer_frozen_at_one_site",
+        "digits",
+        "every_site_trained",
+        "entire arrays, back as it got them in every round",
+        client("model = Net()", FROZEN),
+        Edit("model.py", "parameter.sub_", STEP, True),
         verdict="UNPROVEN",
     ),
     of(

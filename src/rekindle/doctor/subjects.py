@@ -133,6 +133,15 @@ def find_layer(message: str) -> Layer:
     return about.row.layer if about and about.is_certain else "job"
 
 
+def find_fix(message: str) -> str:
+    """Return the fix of what a host says that it could not do, for a play that is then run again."""
+    about = find_subject(message)
+    if about is None or not about.is_certain:
+        return "correct what it names, and run the play again."
+    remedy = about.row.remedy
+    return f"{remedy[:1].lower()}{remedy[1:]} Then run the play again."
+
+
 def _find_codes(message: str) -> Iterator[Subject]:
     for table in load_tables():
         for match in re.finditer(table.pattern, message):

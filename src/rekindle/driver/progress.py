@@ -101,8 +101,9 @@ class Reporter:
         if self._result is None:
             return ""
         number = self._result.round
-        counted = range(self._job.rounds)  # by some workflows from another number on
-        parts = [f"round {number + 1}/{self._job.rounds}"] if number is not None and number in counted else []
+        of = "" if "rounds" in self._job.assumed else f"/{self._job.rounds}"
+        counted = number is not None and (not of or number < self._job.rounds)
+        parts = [f"round {number + 1}{of}"] if number is not None and counted else []
         return ", ".join([*parts, f"{self._count} results"])
 
     def _pace(self) -> float | None:

@@ -101,12 +101,16 @@ class Account:
         """The ids of tasks that a good run may leave without a result.
 
         A round that needs fewer sites goes on without those that answer late, and the last one cuts them off.
+        A user's own workflow may end before a site's last answer, as an asynchronous one does.
         """
         found: set[str] = set()
         for flow in self.flows:
-            tasks = self.list_tasks(flow) if flow.leaves_late(len(self.sites)) else []
+            own, tasks = flow.flow is None and self.ended, self.list_tasks(flow)
+            tasks = tasks if own or flow.leaves_late(len(self.sites)) else []
             answered = {task.site for task in tasks if task.good or task.late}
-            found |= {task.id for task in tasks if task.site in answered and not task.came}
+            last = {task.site: task.id for task in tasks}
+            owed = (task for task in tasks if task.site in answered and not task.came)
+            found |= {task.id for task in owed if not own or last[task.site] == task.id}
         return found
 
     def list_tasks(self, flow: Workflow) -> list[Task]:

@@ -22,7 +22,9 @@ from rekindle.records.evidence import describe_unread
 LOG = "log.txt"
 ERROR_LOGS = ("log_error.txt", "error_log.txt")
 """The errors of `LOG`: up to NVFlare 2.7, and from 2.8 on."""
-PARTS = (*ERROR_LOGS, "log_fl.txt")
+SHOWN = "log_fl.txt"
+"""The lines of a log that its console shows; not there if it shows none."""
+PARTS = (*ERROR_LOGS, SHOWN)
 """Logs all of whose lines are also in `LOG`."""
 SERVER = "server"
 """The server's folder; a site's has its name."""
@@ -33,7 +35,7 @@ LOGS = f"{folders.JOB}/{MEMBERS}/{LOG}"
 ALL_LOGS = f"{folders.JOB}/{MEMBERS}/*log*.txt"
 _OF_APP = re.compile(r"(?:^|/)app_[^/]+/[^/]+$")
 """Where a site's persistor saves the global model in swarm learning."""
-_MODELS = (".pt", ".pth", ".npy", ".npz", ".h5", ".keras", ".ckpt", ".safetensors", ".bin", ".pkl", ".joblib")
+MODELS = (".pt", ".pth", ".npy", ".npz", ".h5", ".keras", ".ckpt", ".safetensors", ".bin", ".pkl", ".joblib")
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,7 @@ class Workspace:
 
 def _key(owner: str, name: str) -> str:
     """Return what a model that ``owner`` saved is called; nothing for other files."""
-    if not name.endswith(_MODELS) or not folders.NOT_THE_SERVERS.isdisjoint(name.split("/")):
+    if not name.endswith(MODELS) or not folders.NOT_THE_SERVERS.isdisjoint(name.split("/")):
         return ""
     return name if owner == SERVER else f"{owner}/{name}" if _OF_APP.search(name) else ""
 

@@ -13,11 +13,13 @@ from packaging.utils import canonicalize_name
 
 from rekindle import locks
 from rekindle.flare.configuration import FLOWS
+from rekindle.flare.workspace import MODELS
 from rekindle.records import RecordError
 from rekindle.solver.catalogue import list_environments
 
 from . import requirements
 from .scripts import take_last_name
+from .sizes import STARTS, count_rounds, count_sites
 from .source import Source, SourceValue, is_exported_job
 
 FILE = "job.yml"
@@ -26,10 +28,8 @@ ENDINGS = (".yml", ".yaml", ".json", ".conf", *SCRIPTS)
 """Of files by which a user names a job of their own, instead of its folder."""
 SIMULATES = "rekindle.trainer.simulation"
 _SCRIPT, _SRC = "job.py", "src"
-_STARTS = ("SimEnv", "simulator_run", "SimulatorRunner")
-"""What starts NVFlare's simulator in a script."""
 _SITES, _ROUNDS, _LIMIT_S = 2, 2, 3600
-_SAID = "nothing in the job says it"
+_SAID = "assumed: its files do not say it, and what the job announces counts"
 _PACKAGES = {"PIL": "pillow", "google": "protobuf", "sklearn": "scikit-learn", "sksurv": "scikit-survival"}
 """Packages in locks whose modules have another name."""
 _NEEDS = {
@@ -46,11 +46,14 @@ _NEEDS = {
     "torch.utils.tensorboard": "tensorboard",
 }
 """Packages that modules import beside their own."""
+_OWN = frozenset({"ModelController"})
+"""Bases of a user's own workflows, which may save no model."""
 _TRAINS = re.compile(r"FedAvg|FedOpt|Scaffold|ScatterAndGather|Cyclic|[Ss]warm|ModelController|FedBuff")
+_SAVES = re.compile(r"\bsave_model\b|" + "|".join(rf"\{ending}\b" for ending in MODELS))
 _STATISTICS = frozenset({"FedStatsRecipe", "StatisticsController", "StatsJob"})
 _MATRIX = frozenset({"CrossSiteModelEval", "CrossSiteEval", "GlobalModelEval"})
 _EVALUATES = frozenset({"FedEvalRecipe", "NumpyCrossSiteEvalRecipe", "add_cross_site_evaluation"})
-_WRITES_MATRIX = "ValidationJsonGenerator"
+_WRITES_MATRIX = frozenset({"ValidationJsonGenerator", "BaseFedJob", "FedAvgJob"})
 _WITHOUT_MODEL = re.compile(r"(?:DhPSI|Flower|XGB)\w*(?:Recipe|Controller|Job)|KM|KM_HE")
 
 
@@ -91,7 +94,7 @@ def read_source(path: Path, given: Mapping[str, Any]) -> Source:
     if is_exported_job(folder):
         return Source(folder, "")
     scripts = [name for name in files if "/" not in name and name.endswith(".py")]
-    starts = [name for name in scripts if any(word in Source(folder, "").text(name) for word in _STARTS)]
+    starts = [name for name in scripts if any(word in Source(folder, "").text(name) for word in STARTS)]
     if len(starts) == 1:
         return Source(folder, starts[0])
     inside = sorted({(folder / name).parent for name in files if name.endswith("/meta.json")})
@@ -114,7 +117,7 @@ def fill_defaults(source: Source, given: Mapping[str, Any]) -> dict[str, Default
     """
     example = _table(given, "example")
     names = {*_names(source)}
-    sites, rounds = _sites(source), _rounds(source)
+    sites, rounds = count_sites(source), count_rounds(source)
     script = source.folder / (source.entry or FILE)
     found = {
         "schema": Default("rekindle/job/1", "the only one"),
@@ -186,7 +189,8 @@ def _command(source: Source, sites: SourceValue | None, rounds: SourceValue | No
         return Default(words, "NVFlare's simulator runs the folder")
     words = [source.entry]
     for found, word in ((sites, "{sites}"), (rounds, "{rounds}")):
-        if found and found.option and not isinstance(found.value, (list, tuple, str)):
+        theirs = found and found.option and found.at.rpartition(":")[0] == source.entry
+        if found and theirs and not isinstance(found.value, (list, tuple, str)):
             words += [found.option, word]
     return Default(
         words, f"{source.entry} is run with Python" if source.entry.endswith(".py") else source.entry
@@ -200,47 +204,6 @@ def _path(source: Source) -> Default | None:
     if "pyproject.toml" in source.files:
         return Default(".", "pyproject.toml has its packages imported from here")
     return None
-
-
-def _sites(source: Source) -> SourceValue | None:
-    return next(_counted(source), None)
-
-
-def _counted(source: Source) -> Iterator[SourceValue]:
-    """Yield what says how many sites there are, what starts them first."""
-    for keyword in ("clients", "num_clients", "n_clients"):
-        for found in source.find_argument(keyword, _STARTS):
-            value = found.value.split(",") if isinstance(found.value, str) else found.value
-            if isinstance(value, (list, tuple)) and value:
-                yield found._replace(value=len(value), option="")
-            elif _counts(value):
-                yield found
-    if match := re.search(r"\bsimulator\b.{0,400}?\s-n[ =]{0,4}(\d{1,9})", source.words, re.DOTALL):
-        yield SourceValue(int(match[1]), source.entry)
-    for keyword in ("n_clients", "num_clients"):
-        yield from (found for found in source.find_argument(keyword) if _counts(found.value))
-    yield from (SourceValue(len(one.sites), one.name) for one in source.configurations if one.sites)
-    named = {*re.findall(r"\bsite-\d+\b", source.words)}
-    if len(named) > 1:
-        yield SourceValue(len(named), source.entry)
-    yield from (found for found in source.find_argument("min_clients") if _counts(found.value))
-    configured = [
-        SourceValue(count, one.name) for one in source.configurations if (count := one.most("min_clients"))
-    ]
-    yield from sorted(configured, key=lambda found: -found.value)
-
-
-def _counts(value: object) -> bool:
-    return value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0)
-
-
-def _rounds(source: Source) -> SourceValue | None:
-    """Return the rounds of its workflows; None if they cannot be read, or differ."""
-    found = [one for one in source.find_argument("num_rounds") if _counts(one.value)]
-    found += [
-        SourceValue(count, one.name) for one in source.configurations if (count := one.most("num_rounds"))
-    ]
-    return found[0] if len({one.value for one in found}) == 1 else None
 
 
 def _ranks(source: Source) -> Default:
@@ -271,11 +234,13 @@ def _proof(source: Source, names: set[str], rounds: SourceValue | None) -> Defau
     trains = {name for name in names - others if _TRAINS.search(name) or name.endswith("Recipe")}
     trains |= {name for name in names & FLOWS.keys() if FLOWS[name].trains} - others
     statistics, evaluates = names & _STATISTICS, names & (_MATRIX | _EVALUATES)
-    if names & _MATRIX and not names & _EVALUATES and source.configurations:
-        evaluates = evaluates if _WRITES_MATRIX in names else set()
+    if names & _MATRIX and not names & (_EVALUATES | _WRITES_MATRIX):
+        evaluates = set()
     claims = ["every_site_took_part"]
     if trains or (rounds and not others):
-        claims = ["every_site_trained", *claims, "rounds_completed", "global_model_saved"]
+        unsaved = trains and trains <= _OWN and not any(_SAVES.search(one.text) for one in source.scripts)
+        claims = ["every_site_trained", *claims, "rounds_completed"]
+        claims += [] if unsaved else ["global_model_saved"]
     elif statistics or evaluates:
         claims.append("rounds_completed")
     claims += ["statistics_complete"] if statistics else []

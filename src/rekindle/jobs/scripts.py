@@ -2,7 +2,9 @@
 """What a job's script says without being run: its calls, its imports and its options, by its syntax."""
 
 import ast
+import itertools
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -87,16 +89,34 @@ class Script:
         """Return what ``name`` is, where that is written once: by an assignment, or a parameter's default."""
         found: list[ast.expr] = []
         for node in ast.walk(self.tree):
-            targets = node.targets if isinstance(node, ast.Assign) else []
-            targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
             if isinstance(node, (ast.Assign, ast.AnnAssign)):
-                found += [node.value] if node.value and name in map(take_last_name, targets) else []
+                found += [value for target, value in _pairs(node) if take_last_name(target) == name]
             elif isinstance(node, ast.arguments):
                 parameters = [*node.posonlyargs, *node.args]
                 pairs = zip(reversed(parameters), reversed(node.defaults), strict=False)
                 keyed = zip(node.kwonlyargs, node.kw_defaults, strict=True)
                 found += [value for one, value in (*pairs, *keyed) if one.arg == name and value]
         return found[0] if len(found) == 1 else None
+
+    def find_set(self, name: str) -> list[ast.expr]:
+        """Return what is assigned to the attribute ``name`` of something else than ``self``."""
+        assigned = (node for node in ast.walk(self.tree) if isinstance(node, ast.Assign))
+        return [
+            value
+            for to, value in itertools.chain.from_iterable(map(_pairs, assigned))
+            if isinstance(to, ast.Attribute) and to.attr == name and take_last_name(to.value) != "self"
+        ]
+
+    def find_loops(self, callee: str) -> list[ast.expr]:
+        """Return over what each loop goes that calls ``callee``."""
+        loops = (node for node in ast.walk(self.tree) if isinstance(node, ast.For))
+        return [
+            loop.iter
+            for loop in loops
+            if any(
+                isinstance(node, ast.Call) and take_last_name(node.func) == callee for node in ast.walk(loop)
+            )
+        ]
 
     @cached_property
     def options(self) -> frozenset[str] | None:
@@ -138,6 +158,15 @@ class Script:
                 if named and name == (kept or named[0].lstrip("-").replace("-", "_")):
                     return named[0], words.get("default")
         return None
+
+
+def _pairs(node: ast.Assign | ast.AnnAssign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield each target of an assignment with its value; ``a, b = 2, 3`` has two."""
+    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            yield from zip(target.elts, node.value.elts, strict=False)
+        elif node.value:
+            yield target, node.value
 
 
 def take_last_name(node: ast.AST | None) -> str:

@@ -28,6 +28,8 @@ _PAIR = re.compile(
     r"""(?<!\w)(\w{1,100})["']?\s{0,20}[:=]\s{0,200}["']?([^\s"',}\]\[{]{1,1000}|\$?\{\w{1,100}\})"""
 )
 """A key with its plain value, alike in JSON, HOCON and flow YAML."""
+_OF_ONE = {"int": None, "len": len, "list": list, "tuple": list, "sorted": sorted, "enumerate": list}
+"""Functions of one argument, and what they make of a list."""
 _COMMENT = re.compile(r"(?m)(?:^|\s)(?:#|//).*$")
 
 
@@ -155,10 +157,11 @@ class Source:
         if node is None or not depth:
             return None
         found: SourceValue | None = None
-        if isinstance(node, ast.Call) and take_last_name(node.func) in {"int", "len"} and len(node.args) == 1:
+        if isinstance(node, ast.Call) and take_last_name(node.func) in _OF_ONE and len(node.args) == 1:
             found = self.value(node.args[0], script, depth - 1)
-            if found and take_last_name(node.func) == "len" and isinstance(found.value, (list, tuple)):
-                found = found._replace(value=len(found.value), option="")
+            made = found and _OF_ONE[take_last_name(node.func)]
+            if found and made and isinstance(found.value, (list, tuple, dict)):
+                found = found._replace(value=made(found.value), option="")
         elif isinstance(node, ast.Attribute) and (option := script.option(node.attr)):
             found = self.value(option[1], script, depth - 1) or SourceValue(None, script.describe_place(node))
             found = found._replace(option=option[0])

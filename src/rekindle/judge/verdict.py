@@ -34,6 +34,13 @@ from .opener import open_run, open_workspace, split_simulations
 from .run import Run
 from .standstill import find_lines
 
+_FOREIGN: dict[VerdictKind, str] = {
+    "UNPROVEN": "Have Rekindle run the job, whose trainers and driver leave what is missing.",
+    "HUNG": "End it, and see in job.py's output why the trainer ended early.",
+}
+_PROVES = "A run proves it that ends by itself, leaves all its files, and claims something."
+"""Where no check's sentence is the cause."""
+
 
 def judge_run(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
     """Judge the run in ``run_dir`` by the claims that its job makes.
@@ -174,13 +181,12 @@ def _remedy(run: Run, verdict: VerdictKind, shown: ClaimResult | None) -> str | 
         return None
     if run.kind == "acceptance":
         return _cure(run)
-    if run.kind == "foreign" and verdict == "UNPROVEN":
-        return "Have Rekindle run the job, whose trainers and driver leave what is missing."
-    if run.kind == "foreign" and verdict == "HUNG":
-        return "End it, and see in job.py's output why the trainer ended early."
-    if verdict == "UNPROVEN" and shown and shown.claim in CHECKS:
-        return f"A run proves it that shows this: {CHECKS[shown.claim].holds}"
-    return "Read the evidence of the claims that do not hold, and the sites' logs beside it."
+    if run.kind == "foreign" and verdict in _FOREIGN:
+        return _FOREIGN[verdict]
+    if shown and shown.claim in CHECKS:
+        proves = "A run proves it that" if verdict == "UNPROVEN" else "A run passes that"
+        return f"{proves} shows this: {CHECKS[shown.claim].holds}"
+    return _PROVES if verdict == "UNPROVEN" else "Read the evidence, and the sites' logs beside it."
 
 
 def _suspensions(run: Run, verdict: VerdictKind) -> str:

@@ -151,6 +151,8 @@ class TaskEvent(Event, kw_only=True, frozen=True, tag="task"):
     """L2 of its trainable parameters by that of those that the site was sent; None where they were all 0."""
     blank: Integer = 0
     """Number of values in arrays that are all 0 where those that the site was sent were not."""
+    still: Integer = 0
+    """Number of values in arrays of trainable parameters that came back as the site was sent them."""
     weight: Number | None = None
     """Its weight in the aggregation: the site's training steps; None if not reported."""
     names: Digest | None = None

@@ -36,6 +36,7 @@ class Figures(NamedTuple):
     alike: float | None
     relative: float | None
     blank: int
+    still: int
 
 
 class _Correlation:
@@ -80,10 +81,11 @@ class _Step:
         """Take the root mean square of all that was sent, beside which a change is rounding or is not."""
         self._rms = rms
         self._moved = self._trained = self._turned = 0.0
-        self._compared = False
+        self._compared = self._weighed = False
 
     def add(self, then: Any, change: Any, *, same: bool, weights: bool) -> None:
         self._compared = True
+        self._weighed |= weights
         if same:
             return
         self._moved += float((change**2).sum())
@@ -98,8 +100,8 @@ class _Step:
 
     @property
     def trained(self) -> float | None:
-        """That of the weights, without what may be rounding."""
-        return math.sqrt(self._trained) if self._compared else None
+        """That of the weights, without what may be rounding; None where all are integers, as if quantised."""
+        return math.sqrt(self._trained) if self._weighed else None
 
     @property
     def scales(self) -> bool:
@@ -111,14 +113,17 @@ class _Kept:
     """How much of what was sent is in a result."""
 
     def __init__(self) -> None:
-        self.correlation, self.blank = _Correlation(), 0
+        self.correlation = _Correlation()
+        self.blank = self.still = 0
         self._ours = self._given = 0.0
 
-    def add(self, then: Any, now: Any, result: Any) -> None:
+    def add(self, then: Any, now: Any, result: Any, *, same: bool) -> None:
         """Take a leaf as it was sent, as the site has it now, and as it came: a difference may be."""
         self.correlation.add(now, then)
         if now.size >= _LEAST_LEAF and then.any() and not now.any():
             self.blank += now.size
+        if now.size >= _LEAST_LEAF and same:
+            self.still += now.size
         self._ours += float((result**2).sum())
         self._given += float((then**2).sum())
 
@@ -169,7 +174,7 @@ def compare_result(
             change = result if difference else result - then
             step.add(then, change, same=same, weights=weights)
             if weights:
-                kept.add(then, base + result, result)
+                kept.add(then, base + result, result, same=same)
         twin = other.get(name)
         if weights and twin is not None and not isinstance(twin, bytes) and twin.shape == numbers.shape:
             alike.add(base + result, base + convert_array(twin).astype(np.float64))
@@ -184,6 +189,7 @@ def compare_result(
         alike=alike.value,
         relative=kept.relative,
         blank=kept.blank,
+        still=kept.still,
     )
 
 

@@ -6,6 +6,7 @@ What cannot be loaded is recorded too, and ends nothing: the judge evaluates it.
 
 import io
 import os
+import pickle
 import zipfile
 from collections.abc import Callable
 from importlib import import_module
@@ -15,7 +16,7 @@ from typing import Any
 from rekindle.host.files import ANY, digest_file
 from rekindle.host.folders import NOT_THE_SERVERS
 
-from .arrays import sketch_model
+from .arrays import select_floating, sketch_model
 from .evidence import Evidence
 from .trackers import record_all
 from .variables import WORKSPACE
@@ -24,8 +25,10 @@ from .variables import WORKSPACE
 def _numpy(path: Path) -> Any:
     import numpy as np  # noqa: PLC0415 - each format takes its own package, which other runs may lack
 
-    loaded = np.load(path, allow_pickle=False)
-    return loaded if isinstance(loaded, np.ndarray) else dict(loaded)
+    loaded = np.load(path, allow_pickle=True)  # np.save of a dictionary makes an object of it
+    if isinstance(loaded, np.ndarray):
+        return loaded.tolist() if loaded.dtype == object else loaded
+    return dict(loaded)
 
 
 def _torch(path: Path) -> Any:
@@ -38,9 +41,37 @@ def _torch(path: Path) -> Any:
     kinds = {type(np.dtype(code)) for code in np.typecodes["AllFloat"] + np.typecodes["AllInteger"] + "?"}
     made = [value.__reduce__()[0] for value in (np.empty(0), np.float64(0))]
     torch.serialization.add_safe_globals([np.ndarray, np.dtype, *kinds, *made])  # what SCAFFOLD saves beside
-    loaded = torch.load(path, map_location="cpu", weights_only=True)
+    try:
+        loaded = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError:  # it has objects, as of torch.save(model); the job's own code ran here too
+        loaded = torch.load(path, map_location="cpu", weights_only=False)
     named = loaded if isinstance(loaded, dict) else {}
     return named.get("model", named.get("state_dict", loaded))
+
+
+class _Arrays(pickle.Pickler):
+    """Finds the arrays and tensors in objects of any class, as an estimator or a list of them has."""
+
+    def __init__(self) -> None:
+        super().__init__(io.BytesIO())
+        self.found: dict[str, Any] = {}
+
+    def persistent_id(self, item: Any) -> str | None:
+        name = str(len(self.found))
+        leaves = select_floating(item) if getattr(item, "shape", ()) else {}
+        structured = getattr(getattr(item, "dtype", None), "names", None) or ()  # as of the nodes of a tree
+        leaves |= {field: item[field] for field in structured if item[field].dtype.kind == "f"}
+        self.found |= {f"{name}/{field}": leaf for field, leaf in leaves.items()}
+        return name if leaves else None
+
+
+def find_arrays(loaded: Any) -> Any:
+    """Return the floating-point arrays of what was saved: as it is, or those in objects of other classes."""
+    if any(leaf.shape for leaf in select_floating(loaded).values()):
+        return loaded
+    arrays = _Arrays()
+    arrays.dump(loaded)
+    return arrays.found or loaded
 
 
 def _keras(path: Path) -> Any:
@@ -82,7 +113,7 @@ def main() -> None:
         if load and path.is_file() and not path.is_symlink() and NOT_THE_SERVERS.isdisjoint(inside):
             name = path.relative_to(run).as_posix()
             try:
-                evidence.model(name, sha256=digest_file(path, ANY), **sketch_model(load(path)))
+                evidence.model(name, sha256=digest_file(path, ANY), **sketch_model(find_arrays(load(path))))
             except Exception as error:
                 evidence.model(name, error=f"{type(error).__name__}: {error}")
     record_all(workspace.parent)

@@ -29,6 +29,7 @@ _CONTROLS = "scaffold_c_diff"
 class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
     """Writes a TaskEvent for each result that the server gets, before any filter of the server's, a
     GlobalEvent for each model that a round ends with, and a ModelEvent for the first that it has trained.
+    A result of integers alone may be quantised: its TaskEvent comes after the filters, which may undo that.
 
     It keeps what was sent to a site until that site's result arrives, and the first result of a round, and
     changes nothing; an error in it is recorded and the run goes on.
@@ -43,6 +44,7 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         self._first: tuple[Any, dict[str, Any]] = (None, {})
         self._names: frozenset[str] = frozenset()
         self._began = False
+        self._coded: set[str] = set()
 
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
         """Note what is sent, and record what returns."""
@@ -59,13 +61,21 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
                 if next(walk_leaves(filtered), None):  # none where a streamer has sent the tensors by itself
                     self._sent[read_peer(fl_ctx)] = filtered
             elif event_type == EventType.BEFORE_TASK_RESULT_FILTER:
-                task = str(fl_ctx.get_prop(FLContextKey.TASK_NAME))
-                result = fl_ctx.get_prop(FLContextKey.TASK_RESULT)
-                self._record_result(read_peer(fl_ctx), task, result, _workflow(fl_ctx))
+                if _is_coded(fl_ctx):
+                    self._coded.add(read_peer(fl_ctx))
+                else:
+                    self._take(fl_ctx)
+            elif event_type == EventType.AFTER_TASK_RESULT_FILTER and read_peer(fl_ctx) in self._coded:
+                self._coded.remove(read_peer(fl_ctx))
+                self._take(fl_ctx)
             elif event_type == AppEventType.AFTER_SHAREABLE_TO_LEARNABLE:
                 self._record_aggregate(fl_ctx)
         except Exception as error:
             record_error(error)
+
+    def _take(self, fl_ctx: FLContext) -> None:
+        task, result = str(fl_ctx.get_prop(FLContextKey.TASK_NAME)), fl_ctx.get_prop(FLContextKey.TASK_RESULT)
+        self._record_result(read_peer(fl_ctx), task, result, _workflow(fl_ctx))
 
     def _record_aggregate(self, fl_ctx: FLContext) -> None:
         """Record the aggregate of the parts of the model that sites sent in this round."""
@@ -121,6 +131,12 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             sent=fingerprint_weights({name: sent[name] for name in shared}).sketch if shared else (),
             metrics=_metrics(meta.get("initial_metrics")),
         )
+
+
+def _is_coded(fl_ctx: FLContext) -> bool:
+    """Whether the numbers in a result are integers alone."""
+    data = read_dxo_data(read_dxo(fl_ctx.get_prop(FLContextKey.TASK_RESULT)))
+    return any(True for _ in walk_leaves(data)) and not select_floating(data)
 
 
 def _workflow(fl_ctx: FLContext) -> str:

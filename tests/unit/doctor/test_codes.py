@@ -3,7 +3,7 @@
 
 import pytest
 
-from rekindle.doctor.subjects import find_subject, load_tables
+from rekindle.doctor.subjects import find_fix, find_subject, load_tables
 
 LINES = {
     "NVRM: Xid (PCI:0000:18:00): 137, NVLink: fatal error": "host",
@@ -38,3 +38,31 @@ def test_every_table_has_a_source_and_sentences():
 def test_a_number_that_is_no_code_means_nothing():
     assert find_subject("exit code 0, 802 images, Xid of nothing") is None
     assert find_subject("all 802 images were read") is None
+
+
+END = "we can conclude that your requirements are unsatisfiable."
+OF_UV = {
+    f"cause: Because there is no version of six==99.0 and you require six==99.0, {END}": "an index",
+    f"Because aa was not found in the package registry and you require aa, {END}": "an index",
+    f"Because x was not found in the provided package locations and you require x, {END}": "an index",
+    f"aa==1.0 has no wheels with a matching Python ABI tag (e.g., `cp311`), {END}": "no wheel",
+    f"Because bb==1.0 has no wheels with a matching platform tag (e.g., `manylinux`), {END}": "no wheel",
+    f"Because numpy==1.19.5 has no usable wheels and you require numpy==1.19.5, {END}": "no wheel",
+    f"Because torch==2.13.0 depends on numpy>=2 and you require numpy==1.26.4, {END}": "do not fit",
+    "Failed to download `six==1.16.0` cause: Hash mismatch for `six`": "not what was expected",
+    "error sending request for url (x) cause: Connection refused (os error 111)": "connec",
+    "client error (Connect) cause: dns error cause: Name or service not known": "name",
+    "failed to copy file from /x to /y: No space left on device (os error 28)": "full",
+}
+"""What uv 0.13.8 said when each went wrong, and what that means."""
+
+
+@pytest.mark.parametrize("line", OF_UV)
+def test_what_uv_says_has_a_remedy_of_its_kind(line):
+    found = find_subject(f"`/r/cache/bin/uv pip sync …` failed: {line}")
+    assert OF_UV[line] in found.row.meaning.lower()
+    assert find_fix(line) == f"{found.row.remedy[0].lower()}{found.row.remedy[1:]} Then run the play again."
+
+
+def test_what_nobody_knows_has_the_fix_that_it_is_to_be_read():
+    assert find_fix("toy: it is broken.") == "correct what it names, and run the play again."

@@ -4,6 +4,7 @@
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from rekindle.driver.progress import Reporter
 from rekindle.driver.snapshot import Process
@@ -70,6 +71,19 @@ def test_without_ranks_evidence_a_run_is_starting_until_every_site_sent_a_result
         reporter.report(1.0)
         states.append(reporter.is_starting)
     assert (states[0], states[-1]) == (True, False)
+
+
+@pytest.mark.parametrize(("assumed", "said"), [((), "2 results"), (("rounds",), "round 8, 2 results")])
+def test_a_round_beyond_a_number_that_nothing_said_is_reported_alone(trainers, assumed, said):
+    run, lines = trainers
+    spec = read_record(run / "spec.json", RunSpec)
+    reporter = Reporter(run, replace(spec, job=replace(spec.job, assumed=assumed)))
+    results = [(path, json.loads(text)) for _, path, text in lines if json.loads(text)["event"] == "task"]
+    for path, event in results[:2]:
+        with path.open("a") as file:
+            file.write(json.dumps({**event, "round": 7}) + "\n")
+    reporter.report(1.0)
+    assert read_record(run / "progress.json", Progress).message == said
 
 
 def test_each_round_is_reported_with_its_loss_and_what_is_left(trainers):

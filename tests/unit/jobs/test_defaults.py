@@ -92,6 +92,12 @@ def test_its_job_yml_comes_first_in_what_it_has(project):
         ("FedAvgJob(n_clients=4, num_rounds=2)", 4),
         ("FedJob(min_clients=2)", 2),
         ("FedJob()\njob.to(a, 'site-1')\njob.to(a, 'site-2')\njob.to(a, 'site-3')", 3),
+        ("for i in range(4):\n    job.to(x, f'site-{i}')", 4),
+        ("N, ROUNDS = 5, 2\nfor i in range(1, N + 1):\n    job.to(x, f'site-{i}')", 5),
+        ("for i, name in enumerate(NAMES):\n    job.to(x, name)\nNAMES = ['a', 'b', 'c']", 3),
+        ("for i in range(4):\n    print(i)", 2),
+        ("SimEnv(clients=list(SITES))\nSITES = {'a': {}, 'b': {}, 'c': {}}", 3),
+        ("FedAvgRecipe(per_site_config={'a': {}, 'b': {}, 'c': {}})", 3),
         ("subprocess.run(['nvflare', 'simulator', 'j', '-n', '5'])", 5),
         ("subprocess.call('nvflare simulator j -w w -n 6 -t 6', shell=True)", 6),
     ],
@@ -104,7 +110,7 @@ def test_what_nothing_says_is_assumed_and_said(project):
     folder = project(job_py="from nvflare.recipe import SimEnv\nSimEnv(num_clients=int(open('x').read()))\n")
     own = read_own(JOBS, folder)
     assert own.job.assumed == ("sites", "rounds")
-    assert own.found["rounds"].because == "nothing in the job says it"
+    assert own.found["rounds"].because.startswith("assumed: ")
     (folder / "job.yml").write_text("sites: 2\nrounds: 2\n")
     assert read_own(JOBS, folder).job.assumed == ()
 
@@ -112,6 +118,27 @@ def test_what_nothing_says_is_assumed_and_said(project):
 def test_rounds_that_differ_are_not_read(project):
     lines = "FedAvg(num_rounds=2)\nFedAvg(num_rounds=3)\n"
     assert read_own(JOBS, project(job_py=lines)).job.assumed == ("sites", "rounds")
+
+
+OWN = """
+class Own(FedAvg):
+    def __init__(self, rounds=2):
+        super().__init__(num_rounds=rounds)
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "rounds"),
+    [
+        ("from own import Own\nOwn(rounds=8)", 8),
+        ("from own import Own\ncontroller = Own()\ncontroller.num_rounds = 7", 7),
+        ("from own import Own\nOwn()", 2),
+        ("SITES, ROUNDS = 3, 6\nFedAvg(num_rounds=ROUNDS)", 6),
+    ],
+)
+def test_rounds_are_those_of_the_script_that_is_run_before_those_of_its_modules(project, line, rounds):
+    own = read_own(JOBS, project(job_py=line, own_py=OWN))
+    assert (own.job.rounds, own.job.assumed) == (rounds, ("sites",))
 
 
 @pytest.mark.parametrize("kind", ["job", "app", "yaml", "hocon"])
@@ -156,7 +183,11 @@ def test_sites_that_a_folder_names_are_not_numbered(project):
         ("FedStatsRecipe()", ["every_site_took_part", "rounds_completed", "statistics_complete"]),
         ("FedEvalRecipe()", ["every_site_took_part", "rounds_completed", "cross_validation_complete"]),
         ("FedAvgRecipe()\nadd_cross_site_evaluation(recipe)", [*TRAINS, "cross_validation_complete"]),
-        ("class Own(ModelController): ...", TRAINS),
+        ("class Own(ModelController): ...", TRAINS[:-1]),
+        ("class Own(ModelController):\n    def run(self):\n        self.save_model(m)", TRAINS),
+        ("class Own(ModelController): ...\ntorch.save(weights, 'last.pt')", TRAINS),
+        ("FedAvg()\nCrossSiteModelEval()", TRAINS),
+        ("FedAvgJob()\nCrossSiteModelEval()", [*TRAINS, "cross_validation_complete"]),
         ("DhPSIRecipe()", ["every_site_took_part"]),
         ("FlowerRecipe()", ["every_site_took_part"]),
         ("job.to_server(Mine(num_rounds=3))", TRAINS),
@@ -211,6 +242,8 @@ def test_a_module_or_a_shell_script_may_be_the_command(project):
     assert found(folder, example={"command": ["-m", "line.train"]})["sites"] == 3
     own = read_own(JOBS, folder / "run.sh")
     assert (own.job.command, own.job.sites, own.job.name) == (("run.sh",), 4, "my_line_run")
+    folder = project(job_py=RECIPE, **{"run.sh": "python3 job.py --n_clients 3\n"})
+    assert read_own(JOBS, folder / "run.sh").job.command == ("run.sh",)  # its options are the other script's
 
 
 def test_what_is_to_be_run_has_to_show(golden, project):

@@ -143,6 +143,12 @@ LIES = {
         "every loss rises in every round": of_results(
             lambda event: {**event, "metrics": {"loss": 1.0 + event["round"]}}
         ),
+        "every loss is far above the first from then on": of_results(
+            lambda event: {**event, "metrics": {"loss": (0.3, 30.0, 4.0)[event["round"]]}}
+        ),
+        "every loss was once beyond measure": of_results(
+            lambda event: {**event, "metrics": {"loss": (1.3, 9e4, 1.3)[event["round"]]}}
+        ),
         "a loss is always the same": of_results(lambda event: {**event, "metrics": {"val_loss": 0.5}}),
         "changes grow in every round, and no loss falls": of_results(
             lambda event: {
@@ -223,6 +229,12 @@ def test_a_site_that_never_trained_is_a_fail_beside_one_that_did_so_at_times(exa
     verdict = judge_run(example)
     assert verdict.verdict == "FAIL"
     assert verdict.cause.startswith("site-2 did not train: ")
+
+
+def test_a_loss_that_is_high_again_at_one_site_alone_is_no_divergence(example):
+    figures = {"site-1": (0.01, 2.0, 1.0), "site-2": (0.3, 0.5, 0.2)}
+    of_results(lambda event: {**event, "metrics": {"loss": figures[event["site"]][event["round"]]}})(example)
+    assert result_of(judge_run(example), "loss_falls").holds
 
 
 def test_a_failed_job_py_is_no_pass_and_a_spec_without_an_example_is_refused(example):

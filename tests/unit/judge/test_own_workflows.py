@@ -36,3 +36,91 @@ def test_sites_that_are_not_known_are_unknown(run):
     for meta in run.rglob("meta.json"):
         meta.unlink()
     assert result_of(judge_run(run), "rounds_completed").state == "unknown"
+
+
+def of_rounds(sites):
+    """Return what keeps the training results of these sites in each round; others have another task."""
+
+    def change(event):
+        kept = event["event"] != "task" or event["site"] in sites[event["round"]]
+        return event if kept else {**event, "task": "other"}
+
+    return lambda folder: events(folder / "evidence/server.jsonl", change)
+
+
+@pytest.mark.parametrize(
+    ("sites", "state"),
+    [
+        ([["site-1"], ["site-2"], ["site-1"]], "holds"),
+        ([["site-1", "site-2"], ["site-1"], ["site-2"]], "holds"),
+        ([["site-1", "site-2"], ["site-1"], ["site-1"]], "unknown"),
+        ([["site-1", "site-2"], ["site-1"], []], "unknown"),
+    ],
+    ids=["as many in each round", "each as it answers", "fewer after the first", "none in the last"],
+)
+def test_it_may_choose_its_sites_for_each_round(run, sites, state):
+    of_rounds(sites)(run)
+    result = result_of(judge_run(run), "rounds_completed")
+    assert result.state == state
+    assert ("chose its sites for each of 3 rounds, and all answered" in result.message) == (state == "holds")
+
+
+def test_rounds_that_nothing_says_are_as_many_as_there_were(run):
+    replaced("spec.json", '"rounds": 3', '"rounds": 2, "assumed": ["rounds"]')(run)
+    config = f"{SERVER}/app_server/config/config_fed_server.json"
+    replaced(config, r',\s*"num_rounds": \d+', "")(run)
+    message = result_of(judge_run(run), "rounds_completed").message
+    assert "in 3 rounds of Own; nothing says how many it should have." in message
+
+
+def test_results_without_floating_point_numbers_are_counted_too(run):
+    events(run / "evidence/server.jsonl", lambda event: {**event, "sketch": []})
+    assert "was received in 3 rounds of Own." in result_of(judge_run(run), "rounds_completed").message
+
+
+@pytest.mark.parametrize(("shown", "holds"), [(False, True), (True, None)])
+def test_a_console_may_have_nothing_to_show_of_a_users_own_classes(run, shown, holds):
+    (run / "job.log").write_text("")
+    if shown:
+        (run / SERVER).with_name("log_fl.txt").write_text("a line\n")
+    assert result_of(judge_run(run), "job_printed_no_error").holds == holds
+    (run / "job.log").unlink()
+    assert result_of(judge_run(run), "job_printed_no_error").holds is None
+
+
+def test_a_console_shows_what_nvflares_own_workflow_logs(example):
+    (example / "job.log").write_text("")
+    assert result_of(judge_run(example), "job_printed_no_error").holds is None
+
+
+@pytest.mark.parametrize(("sites", "holds"), [(["site-2"], None), (["site-1", "site-2"], True)])
+def test_a_site_that_leaves_arrays_alone_which_the_others_train_is_seen(run, sites, holds):
+    events(
+        run / "evidence/server.jsonl",
+        lambda event: {**event, "still": 8 * (event["event"] == "task" and event["site"] in sites)},
+    )
+    result = result_of(judge_run(run), "every_site_trained")
+    assert result.holds == holds
+    assert result.message.startswith("site-2 sent 8 of ") == (holds is None)
+
+
+@pytest.mark.parametrize(("share", "holds"), [(0.005, None), (0.05, True), (None, True)])
+def test_a_site_that_moves_next_to_nothing_beside_the_others_is_seen(run, share, holds):
+    trained = {"site-1": 1.0, "site-2": share}
+    events(
+        run / "evidence/server.jsonl",
+        lambda event: {**event, "trained": trained[event["site"]]} if event["event"] == "task" else event,
+    )
+    assert result_of(judge_run(run), "every_site_trained").holds == holds
+
+
+@pytest.mark.parametrize(("of", "state"), [("run", "holds"), ("example", "fails")])
+def test_an_own_workflow_may_end_before_a_last_answer(request, of, state):
+    folder = request.getfixturevalue(of)
+    log = folder / SERVER.rpartition("/")[0] / "log.txt"
+    lines = log.read_text().splitlines(keepends=True)
+    last = max(at for at, line in enumerate(lines) if "got result from client site-2" in line)
+    log.write_text("".join(lines[:last] + lines[last + 1 :]))
+    result = result_of(judge_run(folder), "every_site_took_part")
+    assert result.state == state
+    assert ("site-2 was given the task train and never answered." in result.message) == (of == "example")

@@ -4,6 +4,18 @@
 import sys
 from types import SimpleNamespace
 
+import pytest
+
+LEAF = SimpleNamespace(detach=None, dtype="float32", shape=(2,))
+"""As a tensor looks."""
+
+
+class Estimator:
+    """As a class of somebody's looks, whose objects are saved by pickle."""
+
+    def __init__(self, *arrays):
+        self.trees = arrays
+
 
 def test_models_are_the_servers_wherever_the_run_lies_and_whatever_it_is_called(
     component, monkeypatch, tmp_path
@@ -24,3 +36,21 @@ def test_models_are_the_servers_wherever_the_run_lies_and_whatever_it_is_called(
     monkeypatch.setenv(saved.WORKSPACE, str(run / "job/workspace"))
     saved.main()
     assert found == [(app / "best.pt").relative_to(run).as_posix()]
+
+
+@pytest.mark.parametrize(
+    ("loaded", "found"),
+    [
+        ({"w": LEAF}, {"w": LEAF}),
+        (Estimator(LEAF), {"0/": LEAF}),
+        ({"of": Estimator(LEAF), "accuracy": 0.9}, {"0/": LEAF}),
+        ([Estimator()], [Estimator]),
+        ({}, {}),
+    ],
+    ids=["a dictionary", "an object", "an object beside a figure", "an object without any", "nothing"],
+)
+def test_arrays_are_found_in_objects_of_any_class(component, monkeypatch, loaded, found):
+    numpy = SimpleNamespace(ndarray=tuple, generic=tuple, asarray=lambda number: SimpleNamespace(shape=()))
+    monkeypatch.setitem(sys.modules, "numpy", numpy)
+    arrays = component("rekindle.trainer.saved_models", {}).find_arrays(loaded)
+    assert ([type(one) for one in arrays] if isinstance(arrays, list) else arrays) == found

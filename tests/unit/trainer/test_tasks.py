@@ -16,6 +16,7 @@ def tasks(component, monkeypatch):
                 BEFORE_TASK_DATA_FILTER="before data",
                 AFTER_TASK_DATA_FILTER="after data",
                 BEFORE_TASK_RESULT_FILTER="before result",
+                AFTER_TASK_RESULT_FILTER="after result",
             )
         },
         "apis.fl_component": {"FLComponent": object},
@@ -62,3 +63,14 @@ def test_a_result_is_compared_with_what_its_site_was_sent(tasks, after, compared
     witness.handle_event("after data", context(after))
     assert witness._sent == {"site-1": compared}
     assert witness._rounds == {"site-1": 2}
+
+
+@pytest.mark.parametrize(("kind", "when"), [("int8", "after result"), ("float32", "before result")])
+def test_a_result_of_integers_is_recorded_as_the_servers_filters_leave_it(tasks, monkeypatch, kind, when):
+    seen = []
+    monkeypatch.setattr(tasks.TaskWitness, "_take", lambda self, of: seen.append(event))
+    leaf = SimpleNamespace(detach=None, dtype=kind, shape=(2,))
+    witness = tasks.TaskWitness()
+    for event in ("before result", "after result"):
+        witness.handle_event(event, context({"w": leaf}))
+    assert seen == [when]

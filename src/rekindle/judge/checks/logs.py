@@ -12,7 +12,7 @@ import msgspec
 
 from rekindle.flare.log import OF_TORCH, RETURNED, TRAINERS, LogRecord
 from rekindle.flare.losses import is_about_lost
-from rekindle.flare.workspace import SERVER
+from rekindle.flare.workspace import SERVER, SHOWN
 from rekindle.host import folders
 from rekindle.judge.check import Result, fails, holds, register_check, unknown
 from rekindle.judge.run import Run
@@ -41,7 +41,7 @@ _CONSOLE = re.compile(
     r"^(\d{4}-\d\d-\d\d [\d:,]+) - (?:([\w.]+) - )?(DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL) - "
 )
 _CONTEXT = re.compile(r"\[identity=[^\]]*\] - ")
-_SHOWN = 5
+_REPEATED = 5
 """Of so many lines that the console repeats, one at least is whole: others print there too."""
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\s*$")
 RAISED = re.compile(r"^([A-Za-z_][\w.]{0,200}(?:Error|Exception|Exit|Interrupt)\b.*)")
@@ -138,7 +138,7 @@ def _repeated(run: Run) -> bool:
         for record in run.logs.records(SERVER)
     ]
     shown = {kind for kind, line in repeats if line in printed}
-    final = [line for kind, line in repeats if kind in shown][-_SHOWN:]
+    final = [line for kind, line in repeats if kind in shown][-_REPEATED:]
     return not printed.isdisjoint(final) if final else not (printed and repeats)
 
 
@@ -252,7 +252,7 @@ def find_printed_failures(records: list[LogRecord]) -> Iterator[tuple[LogRecord,
     "federated", holds="What job.py printed has no error of NVFlare's and no traceback but harmless ones."
 )
 def job_printed_no_error(run: Run) -> Iterator[Result]:
-    if not any(line.strip() for line in run.logs.printed):
+    if not any(line.strip() for line in run.logs.printed) and (_owes_lines(run) or not run.logs.printed):
         yield unknown("What job.py printed was not kept.")
     records = (record for name in run.members for record in run.logs.records(name))
     logged = {(record.match[1], record.message) for record in records if record.level in _BAD_LEVELS}
@@ -275,6 +275,12 @@ def job_printed_no_error(run: Run) -> Iterator[Result]:
             continue
         if not _is_harmless("job", logger, message, after_end=True):
             yield result(f"Line {number} of job.log: {message[:300]}", folders.JOB_LOG)
+
+
+def _owes_lines(run: Run) -> bool:
+    """Whether NVFlare's console shows lines of the run: of classes that are all a user's own it has none."""
+    server, flows = run.workspace.members.get(SERVER), run.account.flows
+    return server is None or SHOWN in server.sizes or not flows or any(flow.flow for flow in flows)
 
 
 def _is_harmless(kind: str, logger: str, message: str, after_end: bool) -> bool:

@@ -39,8 +39,8 @@ _STAGES = {
     *("mean", "avg", "average", "global", "local", "epoch", "round", "running", "batch", "step"),
 }
 """Words beside it in the name of a complete loss: of what, and over what."""
-_WORSE = 1.25
-"""What a loss that rises is of the first one, at least."""
+_WORSE, _BLOWN, _BURST = 1.25, 3, 1000
+"""What a loss that rises is of the first one, at least; one that never comes back near it; one that does."""
 
 
 def _selects_by(run: Run) -> dict[str, bool]:
@@ -153,7 +153,7 @@ def is_loss(name: str) -> bool:
 
 @register_check(
     "federated",
-    holds="No site's loss is the same in all rounds, and not every loss rises in every round.",
+    holds="No site's loss is always the same, and not every loss rises in every round or ends far up.",
     unless=_no_losses,
 )
 def loss_falls(run: Run) -> Iterator[Result]:
@@ -167,14 +167,24 @@ def loss_falls(run: Run) -> Iterator[Result]:
         if all(len(values) > 2 and values[0] and len({*values}) == 1 for values in theirs):
             yield unknown(f"{site} reported a loss of {theirs[0][0]:g} in every round, to the last digit.")
     steps = [[line.event.trained or 0.0 for line in lines] for lines in group_by_site(run).values()]
-    undone = "as where what sites learn is undone, by differences of the wrong sign, or the rate is too high"
-    if _rise(losses.values()):
+    undone = "as where what sites learn is undone, by differences of the wrong sign or scale or a high rate"
+    if _diverge(losses.values()):
+        (site, name), values = min(losses.items())
+        grew = f"The {name} of every site is far above its first in later rounds"
+        yield unknown(f"{grew}, at {site} {values[0]:.4g} and then up to {max(values):.4g}, {undone}.")
+    elif _rise(losses.values()):
         (site, name), values = min(losses.items())
         grew = f"The {name} of every site rises in every round"
         yield unknown(f"{grew}, at {site} from {values[0]:.4g} to {values[-1]:.4g}, {undone}.")
     elif _rise(steps) and all(values[-1] >= values[0] for values in losses.values()):
         grew = "What every site changes grows in every round, and no loss that it reports falls"
         yield unknown(f"{grew}, {undone}.")
+
+
+def _diverge(series: Collection[list[float]]) -> bool:
+    """Whether each is never again near where it began, in two rounds or more, or was beyond measure once."""
+    away = all(len(one) > 2 and 0 < _BLOWN * one[0] < min(one[1:]) for one in series)
+    return bool(series) and (away or all(max(one) > _BURST * max(one[0], 1.0) for one in series))
 
 
 def _rise(series: Collection[list[float]]) -> bool:

@@ -7,6 +7,8 @@ from rekindle.flare.configuration import Flow, Workflow
 from rekindle.flare.tasks import Account, Task
 from rekindle.judge.check import Options, Result, fails, hold_if, holds, rank_result, register_claim, unknown
 from rekindle.judge.run import Run
+from rekindle.records.events import TaskEvent
+from rekindle.records.evidence import EvidenceLine
 
 
 @register_claim(
@@ -129,27 +131,23 @@ def _by_tasks(account: Account, flow: Workflow, kind: Flow) -> Result:
 
 def _by_models(run: Run, flow: Workflow) -> Result:
     """Judge swarm learning, or an unknown class, by its rounds and by its sites' results."""
-    account = run.account
-    wanted = run.spec.job.rounds if flow.rounds is None else flow.rounds
-    seen = {site: _rounds_of(run, site) for site in flow.trainers(account.sites)}
+    account, lines = run.account, run.training.models or run.training.results
+    seen = {site: _rounds_of(lines, site) for site in flow.trainers(account.sites)}
+    said = None if "rounds" in run.spec.job.assumed else run.spec.job.rounds
+    wanted = flow.rounds or said or max(seen.values(), default=1)
+    unsaid = "" if flow.rounds or said else "; nothing says how many it should have"
     of_round = flow.count_sampled(len(seen))
-    if (
-        run.training.models
-        and seen
-        and sum(min(count, wanted) for count in seen.values()) >= wanted * of_round
-    ):
+    if lines and seen and sum(min(count, wanted) for count in seen.values()) >= wanted * of_round:
         whose = f"{of_round} sites" if of_round < len(seen) else "every site"
-        message = f"A model of {whose} was received in {wanted} rounds of {flow.kind}."
-        return holds(message, run.training.models[-1])
-    counts = set(seen.values())
-    if flow.flow is None and account.ended and len(counts) == 1 and 0 < min(counts) < wanted:
-        message = f"{flow.kind} ended by itself after {min(counts)} of at most {wanted} rounds of every site."
-        return holds(message, run.training.models[-1])
+        message = f"A model of {whose} was received in {wanted} rounds of {flow.kind}{unsaid}."
+        return holds(message, lines[-1])
+    if flow.flow is None and account.ended and (chosen := _chosen(run, flow, seen, wanted)):
+        return holds(chosen, lines[-1])
     begun = list(account.find_logged(flow, r"Round \d{1,9} started"))
     message = f"{flow.kind} began {len(begun)} of {flow.rounds} rounds; it does not log which it completed."
     if begun and flow.rounds and len(begun) < flow.rounds and not flow.may_stop:
         return fails(message, begun[-1])
-    if run.training.models and seen:
+    if lines and seen:
         site = min(seen, key=seen.__getitem__)
         message = f"A model of {site} was received in {seen[site]} of {wanted} rounds of {flow.kind}."
     elif flow.rounds is None:
@@ -159,7 +157,25 @@ def _by_models(run: Run, flow: Workflow) -> Result:
     return unknown(message, begun[-1] if begun else None)
 
 
-def _rounds_of(run: Run, site: str) -> int:
+def _chosen(run: Run, flow: Workflow, seen: dict[str, int], wanted: int) -> str | None:
+    """Return that a user's own class ended by itself, or chose its sites for each round; else None."""
+    counts, events = {*seen.values()}, [line.event for line in run.training.models]
+    numbered = sorted((event.site, event.round) for event in events if event.round is not None)
+    of_rounds, last = Counter(number for _, number in numbered), dict(numbered)
+    if not events or not counts:
+        return None
+    stayed = len(last) == len(seen) and min(last.values()) >= max(of_rounds) / 2  # as of asynchronous ones
+    owed = (task for task in run.account.list_tasks(flow) if task.id not in run.account.missable)
+    chosen = len({*of_rounds.values()}) == 1 or stayed
+    if len(of_rounds) >= wanted and chosen and min(counts) > 0 and all(task.good for task in owed):
+        each = ", ".join(f"{count} of {site}" for site, count in seen.items())
+        return f"{flow.kind} chose its sites for each of {wanted} rounds, and all answered: {each}."
+    if len(counts) == 1 and 0 < min(counts) < wanted:
+        return f"{flow.kind} ended by itself after {min(counts)} of at most {wanted} rounds of every site."
+    return None
+
+
+def _rounds_of(lines: list[EvidenceLine[TaskEvent]], site: str) -> int:
     """Return in how many rounds a site sent a model; a workflow of a user's own may not number them."""
-    numbers = [line.event.round for line in run.training.models if line.event.site == site]
+    numbers = [line.event.round for line in lines if line.event.site == site]
     return len(numbers if None in numbers else set(numbers))

@@ -16,8 +16,8 @@ from rekindle.records.evidence import EvidenceLine
 from .aggregation import group_by_site
 
 _Results = list[EvidenceLine[TaskEvent]]
-_SLOW = 0.4
-"""Of the others' way by each reported step; sites with other data differ less."""
+_SLOW, _STANDS = 0.4, 0.01
+"""Of the others' way by each reported step; sites with other data differ less, even if they report none."""
 
 
 @register_claim(
@@ -79,6 +79,7 @@ def every_site_trained(run: Run, options: Options) -> Iterator[Result]:
     moving = [line for line in results if line.event.round not in run.training.converged]
     yield from chain(_unchanged(moving), _idle(moving), _untrained_ranks(run))
     yield from chain(_blank(results), _uncompared(results), _silent_sites(run), _silent_ranks(run))
+    yield from _partly(run)
     yield from _skipping(run)
     if results:
         who = "Every site" if len(_trainers(run)) == len(run.spec.sites) else "Every site that trains"
@@ -148,19 +149,41 @@ def _uncompared(results: _Results) -> Iterator[Result]:
         yield unknown(f"{event.site}'s result was compared with nothing, unlike others.", uncompared[0])
 
 
+def _partly(run: Run) -> Iterator[Result]:
+    """Yield each site that leaves arrays as they are in every round that each other site always trains."""
+    by_site = group_by_site(run)
+    still = {site for site, lines in by_site.items() if all(line.event.still for line in lines)}
+    others = [line.event for site in by_site.keys() - still for line in by_site[site]]
+    if others and not any(event.still for event in others):
+        for site in sorted(still):
+            line = by_site[site][-1]
+            arrays = f"{line.event.still} of {line.event.values} parameters, entire arrays,"
+            message = (
+                f"{site} sent {arrays} back as it got them in every round, and the others changed all: "
+                "it may not train them."
+            )
+            yield unknown(message, line)
+
+
 def _skipping(run: Run) -> Iterator[Result]:
-    """Yield each site that warns again and again, and moves less by reported step than the others."""
-    paces = {
-        site: median((line.event.trained or 0.0) / (line.event.weight or 1.0) for line in lines)
+    """Yield each site that moves next to nothing by reported step, or less than others and warns of it."""
+    steps = {
+        site: [line.event.trained / (line.event.weight or 1.0) for line in lines if line.event.trained]
         for site, lines in group_by_site(run).items()
     }
+    paces = {site: median(found) for site, found in steps.items() if found}
     warned = {site: _warnings(run, site) for site in paces}
     for site, pace in paces.items():
         others = [name for name in paces if name != site]
         own = [text for text in warned[site] if not any(warned[name][text] for name in others)]
         text = max(own, key=warned[site].__getitem__, default="")
         share = pace / (median(paces[name] for name in others) or 1.0) if others else 1.0
-        if warned[site][text] > len(group_by_site(run)[site]) and share < _SLOW:
+        if share < _STANDS and len(steps[site]) > 1:
+            yield unknown(
+                f"{site} moved {share:.2g} times as far as the others for each step: nothing shows that it "
+                "trained, and did not merely add noise."
+            )
+        if warned[site][text] > len(steps[site]) and share < _SLOW:
             warning = f"{site} warned {warned[site][text]} times ({text[:200]})"
             yield unknown(
                 f"{warning}, and moved {share:.2g} times as far as the others by each step that it reported: "

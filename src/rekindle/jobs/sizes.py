@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many sites and rounds a user's own job has, as its files say it."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from .scripts import take_last_name
+from .source import Source, SourceValue
+
+STARTS = ("SimEnv", "simulator_run", "SimulatorRunner")
+"""What starts NVFlare's simulator in a script."""
+_NUMBERS = ("num_rounds", "n_rounds", "rounds", "max_rounds")
+"""Names of the argument with a workflow's rounds; NVFlare's own have the first."""
+
+
+def count_sites(source: Source) -> SourceValue | None:
+    """Return the number of its sites, or the sites; None if no file of the job shows it."""
+    return next(_counted(source), None)
+
+
+def _counted(source: Source) -> Iterator[SourceValue]:
+    """Yield what says how many sites there are, what starts them first."""
+    for keyword in ("clients", "num_clients", "n_clients"):
+        for found in source.find_argument(keyword, STARTS):
+            value = found.value.split(",") if isinstance(found.value, str) else found.value
+            if isinstance(value, (list, tuple)) and value:
+                yield found._replace(value=len(value), option="")
+            elif _counts(value):
+                yield found
+    if match := re.search(r"\bsimulator\b.{0,400}?\s-n[ =]{0,4}(\d{1,9})", source.words, re.DOTALL):
+        yield SourceValue(int(match[1]), source.entry)
+    for keyword in ("n_clients", "num_clients"):
+        yield from (found for found in source.find_argument(keyword) if _counts(found.value))
+    yield from (SourceValue(len(one.sites), one.name) for one in source.configurations if one.sites)
+    named = {*re.findall(r"\bsite-\d+\b", source.words)}
+    if len(named) > 1:
+        yield SourceValue(len(named), source.entry)
+    for found in (*source.find_argument("per_site_config"), *_deployed(source)):
+        if isinstance(found.value, (list, tuple, dict)):
+            yield found._replace(value=len(found.value), option="")
+        elif found.value and _counts(found.value):
+            yield found
+    yield from (found for found in source.find_argument("min_clients") if _counts(found.value))
+    configured = [
+        SourceValue(count, one.name) for one in source.configurations if (count := one.most("min_clients"))
+    ]
+    yield from sorted(configured, key=lambda found: -found.value)
+
+
+def _deployed(source: Source) -> Iterator[SourceValue]:
+    """Yield over what each loop goes that sends something to a site: sites, or their number."""
+    for script in source.scripts:
+        for over in script.find_loops("to"):
+            last: ast.expr = over
+            if isinstance(over, ast.Call) and take_last_name(over.func) == "range" and over.args:
+                last = over.args[-1]
+                if len(over.args) == 2 and isinstance(last, ast.BinOp) and isinstance(last.op, ast.Add):
+                    last = last.left  # of range(1, sites + 1)
+            if found := source.value(last, script):
+                yield found
+
+
+def _counts(value: object) -> bool:
+    return value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0)
+
+
+def count_rounds(source: Source) -> SourceValue | None:
+    """Return the rounds of its workflows; None if they cannot be read, or differ.
+
+    What the script says that is run comes before what its modules say, as the defaults of their classes.
+    """
+    own = [
+        node.name for one in source.scripts for node in ast.walk(one.tree) if isinstance(node, ast.ClassDef)
+    ]
+    found = source.find_argument(_NUMBERS[0])
+    found += [one for name in _NUMBERS[1:] for one in source.find_argument(name, own) if own]
+    given = ((script, node) for script in source.scripts for node in script.find_set(_NUMBERS[0]))
+    found += [one for script, node in given if (one := source.value(node, script))]
+    found = [one for one in found if _counts(one.value)]
+    found = [one for one in found if one.at.startswith(f"{source.entry}:")] or found
+    found += [
+        SourceValue(count, one.name) for one in source.configurations if (count := one.most("num_rounds"))
+    ]
+    return found[0] if len({one.value for one in found}) == 1 else None
