@@ -13,6 +13,7 @@ from .ansible_results import find_failed_task, find_settled_hosts, read_rest, un
 from .catalogue import Rank
 from .excerpts import MATTERS
 from .prefixes import TRAINER, find_producer
+from .roles import Members
 from .scan import SHORT, Match, cut_line, find_known, make_find, quote_place, search_catalogue
 from .shapes import load_shape
 from .subjects import find_subject
@@ -54,7 +55,9 @@ class ReportLine(NamedTuple):
     progress: bool
 
 
-def find_reports(text: Text, installed: Mapping[str, str], failed: bool | None) -> list[Match]:
+def find_reports(
+    text: Text, installed: Mapping[str, str], failed: bool | None, members: Members
+) -> list[Match]:
     """Return what a text reports, in order.
 
     Args:
@@ -62,11 +65,12 @@ def find_reports(text: Text, installed: Mapping[str, str], failed: bool | None) 
         installed: versions by package.
         failed: whether its run is known to have failed, or (False) to have ended well; None: what the text
             itself went on from is settled.
+        members: of its workspace: what their connections report when the server is gone is an echo.
     """
     chains = list(exceptions.find_chains(text))
     known = search_catalogue(text, installed)
     found = [*known, *_exceptions(text, chains, known)]
-    inside = {line for one in found if not one.doubt for line in range(one.at, one.through + 1)}
+    inside = {line for one in found if not one.doubt for line in one.covers}
     for chain in chains:
         inside.update(range(text.line(chain[0].start), text.line(chain[-1].end) + 1))
     seen = list(_lines(text))
@@ -74,10 +78,12 @@ def find_reports(text: Text, installed: Mapping[str, str], failed: bool | None) 
     for line in seen:
         if line.number not in inside:
             found += _single(text, line, settled)
-    found = list(_without_followers(text, found))
+    found = [_cut_echoes(one, text, members) for one in _without_followers(text, found)]
     if not failed:
         found = (
-            [one._replace(settled=True) for one in found] if failed is False else _settled(text, found, seen)
+            [one._replace(settled=True) for one in found]
+            if failed is False
+            else _settled(text, found, seen, members.over)
         )
     return sorted(found, key=lambda one: one.at)
 
@@ -90,10 +96,19 @@ def _without_followers(text: Text, found: list[Match]) -> Iterator[Match]:
         yield one._replace(rank="echo") if killed else one
 
 
-def _settled(text: Text, found: list[Match], seen: list[ReportLine]) -> list[Match]:
+def _cut_echoes(one: Match, text: Text, members: Members) -> Match:
+    """Return what was found without the lines that report a peer that is gone; an echo if no other does."""
+    if one.finding.layer != "network":
+        return one
+    early = frozenset(line for line in one.covers if not members.is_lost(text, line))
+    return one._replace(covers=early, rank=one.rank if early else "echo")
+
+
+def _settled(text: Text, found: list[Match], seen: list[ReportLine], over: bool) -> list[Match]:
     """Return what was found, each with whether the process that printed it went on from it.
 
-    Where a text ends with an error that is only an echo, it went on from nothing.
+    Where a text ends with an error that is only an echo, it went on from nothing. A peer that is gone is none
+    if it had come to its end: the work is ``over``.
     """
     last: dict[str, int] = {}
     for line in seen:
@@ -103,7 +118,11 @@ def _settled(text: Text, found: list[Match], seen: list[ReportLine]) -> list[Mat
 
     def stands(one: Match) -> bool:
         raw = text.raw_line(one.at)
-        return one.last >= last.get(find_producer(raw), 0) or (not one.doubt and bool(_LASTS.search(raw)))
+        if not one.covers:
+            return not over
+        return max(one.covers) >= last.get(find_producer(raw), 0) or (
+            not one.doubt and bool(_LASTS.search(raw))
+        )
 
     standing = list(filter(stands, found))
     alarms = any(not _INFORMS.search(text.raw_line(one.at)) for one in standing)
@@ -142,7 +161,7 @@ def _exceptions(
         )
         rank: Rank = "symptom" if about and about.row.rank in ("symptom", "echo") else "cause"
         if all(one.rank != rank for one in told):
-            yield make_find(text, text.line(root.at), rank, finding)._replace(last=text.line(last.end))
+            yield make_find(text, text.line(root.at), rank, finding, lines)
 
 
 def _is_known(exception: str) -> bool:
@@ -177,7 +196,8 @@ def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
         confidence="likely" if about and (about.is_certain or _RAISED.match(message)) else "possible",
     )
     rank = "symptom" if ansible and rank == "echo" else rank
-    yield make_find(text, line.number, rank, finding)._replace(through=line.through, doubt=1 if strong else 2)
+    lines = range(line.number, line.through + 1)
+    yield make_find(text, line.number, rank, finding, lines)._replace(doubt=1 if strong else 2)
 
 
 def _lines(text: Text) -> Iterator[ReportLine]:

@@ -2,8 +2,9 @@
 """What the processes of a workspace are to each other: who died, who ended early, and what only follows."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -25,6 +26,8 @@ _RUNS = "TaskScriptRunner.run ("
 _NAMED, _SAID, _NEVER = 10, 160, "~"
 _FEDERATED, _FIRST_LINE = "Runner_process started.", 200
 """First word of the log of a job's server in a federation."""
+_JOINED = re.compile(r"Connection \[[^\]\n]{1,80} => [^\]\n]{1,80}\] is created: PID: (\d{1,10})")
+"""What a site's process logs first of itself; its trainers, which log to the same file, join later."""
 _DIED = (
     "Look at that machine's kernel log (dmesg) for the out-of-memory killer, and at who may end processes."
 )
@@ -38,6 +41,45 @@ def find_role(text: Text) -> str:
     """Return whose log of NVFlare's a text is: the server, a site; nothing of another file."""
     path = Path(text.file)
     return path.parent.name if path.name == LOG else ""
+
+
+class Members(NamedTuple):
+    """The logs of the members of a workspace, and when its server was gone."""
+
+    server: Text | None
+    sites: Mapping[str, Text]
+    over: bool
+    """Whether the server came to its end."""
+    gone: str
+    """When it did, or when its log stops if a site lost it; ``~`` if it is there to the last, or unknown."""
+
+    def is_lost(self, text: Text, line: int) -> bool:
+        """Return whether NVFlare itself logged a line of a site's when the server was gone."""
+        of_site = find_role(text) in self.sites and find_producer(text.raw_line(line)) != TRAINER
+        return of_site and text.time(line) >= self.gone
+
+
+def find_members(logs: Iterable[Text]) -> Members:
+    """Return the members whose logs are among those of a folder."""
+    sites = {find_role(log): log for log in logs if find_role(log)}
+    server = sites.pop(SERVER, None)
+    if server is None:
+        return Members(None, sites, over=False, gone=_NEVER)
+    end = ENDED.search(server.raw)
+    lost = any(_loses_server(log, server.ends) for log in sites.values())
+    stopped = server.ends if lost else _NEVER
+    gone = server.time(server.raw.count("\n", 0, end.start()) + 1) if end else stopped
+    return Members(server, sites, over=bool(end), gone=gone)
+
+
+def _loses_server(log: Text, stopped: str) -> bool:
+    """Return whether a site's process lost its connection after the server's log had stopped."""
+    joined = _JOINED.search(log.raw)
+    closed = joined and re.search(rf"Not Connected\] is closed PID: {joined[1]}$", log.raw, re.MULTILINE)
+    ended = ENDED.search(log.raw)
+    if not closed or (ended and ended.start() < closed.start()):
+        return False
+    return log.time(log.raw.count("\n", 0, closed.start()) + 1) > stopped
 
 
 def find_echoes(found: Iterable[Match]) -> Iterator[Match]:
@@ -55,21 +97,32 @@ def find_echoes(found: Iterable[Match]) -> Iterator[Match]:
         yield one._replace(rank="echo") if follows else one
 
 
-def find_silent(logs: list[Text]) -> Iterator[Match]:
-    """Find the sites whose logs stop in a task: with the server's end, they died; else they owe a result."""
-    logs_of = {find_role(log): log for log in logs if find_role(log)}
-    server = logs_of.pop(SERVER, None)
+def find_silent(members: Members) -> Iterator[Match]:
+    """Find the server, if it died; else the sites whose logs stop in a task.
+
+    With the server's end, they died; else they owe a result.
+    """
+    server, over = members.server, members.over
     if server is None:
         return
-    over = bool(ENDED.search(server.raw))
-    for site, log in logs_of.items():
+    if not over and members.gone != _NEVER:
+        stops = f"at {server.ends[11:19]}, before the end of the run"
+        finding = Finding(
+            name="server_died",
+            cause=f"The server's process died: its log stops {stops}, and its sites lost it.",
+            layer="host",
+            remedy=_DIED,
+            confidence="likely",
+        )
+        yield make_find(server, server.last, "symptom", finding)._replace(doubt=0)
+        return
+    for site, log in members.sites.items():
         given = list(GIVEN.finditer(log.raw))
         if not given or ENDED.search(log.raw) or RETURNED.search(log.raw, given[-1].end()):
             continue
         if over and log.ends >= server.ends:
             continue
         task, said = given[-1][1], _last_words(log, len(log.raw))
-        line = log.raw.rstrip().count("\n") + 1
         after = f"{count_seconds(log.ends, server.ends) or 0:.0f} s before the server's"
         died = f"{site}'s log stops in its task {task}, {after}: its process died.{said}"
         owes = f"{site} was given its task {task} and has not returned it.{said}"
@@ -80,7 +133,7 @@ def find_silent(logs: list[Text]) -> Iterator[Match]:
             remedy=_DIED if over else _OWES,
             confidence="likely" if over else "possible",
         )
-        yield make_find(log, line, "symptom" if over else "guess", finding)._replace(doubt=0)
+        yield make_find(log, log.last, "symptom" if over else "guess", finding)._replace(doubt=0)
 
 
 def add_last_words(one: Match, log: Text) -> Match:

@@ -2,7 +2,7 @@
 """Searches a text for the catalogue's failures."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -28,16 +28,12 @@ class Match(NamedTuple):
     nearness: int
     at: int
     """The line that shows it."""
-    through: int
-    """The last line that it is about."""
-    last: int
-    """The last line that it could as well be about."""
+    covers: frozenset[int]
+    """The lines that say it, wherever they repeat it; none if a peer that is gone explains all of them."""
     doubt: int = 1
     """Nothing if the catalogue knows it, or the process itself wrote it down; 2 if its words say little."""
     settled: bool = False
     """Whether its text went on from it."""
-    covers: frozenset[int] = frozenset()
-    """The lines that say it, wherever they repeat it; none where only ``at`` does."""
 
     @property
     def order(self) -> tuple[int, int, str, int, str, int]:
@@ -47,10 +43,10 @@ class Match(NamedTuple):
         return rank, self.doubt, self.time, self.nearness, finding.file or "", finding.line or 0
 
 
-def make_find(text: Text, at: int, rank: Rank, finding: Finding) -> Match:
-    """Return what a line of a text shows, which it is about alone."""
+def make_find(text: Text, at: int, rank: Rank, finding: Finding, covers: Iterable[int] = ()) -> Match:
+    """Return what a line of a text shows, and the lines that ``covers`` names."""
     finding = replace(finding, file=text.file, line=text.place(at))
-    return Match(finding, rank, text.time(at), text.nearness, at, at, at)
+    return Match(finding, rank, text.time(at), text.nearness, at, frozenset((at, *covers)))
 
 
 def search_catalogue(text: Text, installed: Mapping[str, str]) -> list[Match]:
@@ -72,13 +68,9 @@ def search_catalogue(text: Text, installed: Mapping[str, str]) -> list[Match]:
             confidence=entry.confidence if applies else _LESS[entry.confidence],
         )
         at = text.line(match.end() if match.group().startswith("\n") else match.start())
-        found = make_find(text, at, entry.rank, finding)._replace(
-            through=text.line(match.end()),
-            last=places[-1][1],
-            doubt=int(entry.generic),
-            covers=frozenset(line for first, end in places for line in range(first, end + 1)),
-        )
-        by_place.setdefault((found.through, entry.rank), found)
+        covers = (line for first, end in places for line in range(first, end + 1))
+        found = make_find(text, at, entry.rank, finding, covers)._replace(doubt=int(entry.generic))
+        by_place.setdefault((places[0][1], entry.rank), found)
     return list(by_place.values())
 
 

@@ -121,6 +121,11 @@ class Text:
         return _timestamp(next(filter(None, stamps), None))
 
     @cached_property
+    def last(self) -> int:
+        """The number of the last line that is not empty."""
+        return self.raw.rstrip().count("\n") + 1
+
+    @cached_property
     def nearness(self) -> int:
         """How close the file is to what failed: a site's log, then the server's, then others."""
         path = Path(self.file)
