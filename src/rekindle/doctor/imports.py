@@ -24,6 +24,7 @@ _ARGUMENT = re.compile(
     r"got an unexpected keyword argument '(?P<argument>\w{1,80})'"
 )
 """A name alone is NVFlare's only if it is of several words: each library has a Client and a Task."""
+_BINARY = re.compile(r"(?P<name>[\w-]{1,100})(?:\.[\w-]{1,60})?\.so[\d.]{0,12}: undefined symbol")
 _OWN = re.compile(
     r"(?:src|utils?|helpers?|common|libs?|custom|apps?|models?|nets?|networks?|data|datasets?|loaders?|configs?|"
     r"aggregators?|executors?|learners?|train\w{0,10}|client\w{0,10}|server\w{0,10}|my_?\w{1,60})"
@@ -46,6 +47,10 @@ _REMEDIES: dict[str, tuple[Layer, str]] = {
     "release": (
         "environment",
         "Take a release of {package} that has {name}, or correct the name: this one has it not.",
+    ),
+    "build": (
+        "environment",
+        "Take a build of {name} for the very release of the package that it extends (for most, torch) and its CUDA.",
     ),
     "moved": ("job", "Write from {home} import {own}: NVFlare {until} moved {name} there."),
     "renamed": ("job", "Write {now}= in place of {argument}=: NVFlare {until} renamed it."),
@@ -106,6 +111,8 @@ def _missing(cause: str, installed: Mapping[str, str]) -> tuple[str, dict[str, s
         own = "-packages/" not in path if path else _OWN.fullmatch(module.partition(".")[0])
         kind = "circle" if parts.get("half") else "own" if own else "release"
         name = module if own else f"{module}.{named['name']}"
+    elif binary := _BINARY.search(cause):
+        kind, name = "build", binary["name"]
     elif match := _MODULE.search(cause):
         top = match["name"].partition(".")[0]
         kind = "hidden" if match["hidden"] else _kind(match["name"], top, installed)
