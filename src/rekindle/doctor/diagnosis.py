@@ -89,7 +89,9 @@ def _diagnosis(
         for part in parts
     ]
     reported = [one for _, of_text in by_text for one in of_text]
-    found = list(roles.find_echoes([*reported, *roles.find_silent(members)]))
+    silent = list(roles.find_silent(members))
+    died = [one for one in silent if one.rank != "guess"]
+    found = [*roles.find_echoes([*reported, *died]), *(one for one in silent if one.rank == "guess")]
     found[:0] = [*raised, *filter(None, [roles.find_ended_scripts(logs), roles.find_overwritten(logs)])]
     standing = sorted((one for one in found if not one.settled), key=lambda one: one.order)
     by_name: dict[str, Match] = {}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from rekindle.flare.log import WENT_ON, is_nvflare_log
-from rekindle.records import Finding
+from rekindle.records import Finding, Layer
 
 from . import exceptions
 from .ansible_results import find_failed_task, find_settled_hosts, read_rest, unescape_json
@@ -156,7 +156,7 @@ def _exceptions(
             name="exception",
             cause=f"{ours.meaning}: {raised}" if ours and ours.meaning else f"A process raised {raised}.",
             layer=layer,
-            remedy=ours.remedy if ours else f"Correct what raises at {root.place}.",
+            remedy=ours.remedy if ours else root.remedy,
             confidence="likely",
         )
         rank: Rank = "symptom" if about and about.row.rank in ("symptom", "echo") else "cause"
@@ -185,7 +185,8 @@ def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
         return
     if not (line.level or ansible) and (line.informs or not (strong and _FAILS.search(message))):
         return
-    layer = about.row.layer if about else None
+    of_trainer = find_producer(text.raw_line(line.number)) == TRAINER
+    layer: Layer | None = about.row.layer if about else "job" if of_trainer else None
     rank: Rank = about.row.rank if about else "symptom"
     meaning = f"{about.row.meaning}: " if about and about.row.meaning else ""
     finding = Finding(

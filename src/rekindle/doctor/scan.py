@@ -78,7 +78,7 @@ def _quoting(entry: Entry, match: re.Match[str]) -> str:
     """Return the cause; where it names nothing, with its line, as far as a cause has room."""
     cause = entry.message(match)
     room = SHORT - len(cause)
-    if any(match.groupdict().values()) or entry.rank == "echo" or room < _ROOM:
+    if any(match.groupdict().values()) or entry.rank in ("echo", "guess") or room < _ROOM:
         return cause
     start = match.string.rfind("\n", 0, match.start() + 1) + 1
     line = match.string[start : start + _LONGEST * 8].partition("\n")[0]
