@@ -14,7 +14,7 @@ from .catalogue import Rank
 from .excerpts import MATTERS
 from .prefixes import TRAINER, find_producer
 from .roles import Members
-from .scan import SHORT, Match, cut_line, find_known, make_find, quote_place, search_catalogue
+from .scan import SHORT, Match, cut_line, make_find, quote_place, search_catalogue
 from .shapes import load_shape
 from .subjects import find_subject
 from .texts import Text
@@ -30,9 +30,7 @@ _LEAD = re.compile(
     r"^(?:\[\s?\d?[\d:.,T/+ Z-]{4,40}\]\s?|\d[\d:.,T/+ Z-]{7,40}(?: - |: | )|"
     r"[EWF]\d{4} [\d:.]{6,20} +\d+ |E: |ERROR\s?!?:? |error: |Error: )?"
 )
-_ASKED = re.compile(
-    r"srun: forcing|\*\*\* (?:STEP|JOB) |Force Terminated|Sending SIGTERM|closing signal|Terminating Step"
-)
+_ASKED = re.compile(r"srun: forcing|\*\*\* (?:STEP|JOB) ")
 _KILLED = "A process was killed"
 _RAISED = re.compile(r"(?:[A-Za-z_]\w{0,40}\.){0,6}[A-Z]\w{1,40}(?:Error|Exception): ")
 _READ = "Read this line and those around it."
@@ -78,7 +76,7 @@ def find_reports(
     for line in seen:
         if line.number not in inside:
             found += _single(text, line, settled)
-    found = [_cut_echoes(one, text, members) for one in _without_followers(text, found)]
+    found = list(_mark_echoes(text, found, members))
     if not failed:
         found = (
             [one._replace(settled=True) for one in found]
@@ -88,20 +86,14 @@ def find_reports(
     return sorted(found, key=lambda one: one.at)
 
 
-def _without_followers(text: Text, found: list[Match]) -> Iterator[Match]:
-    """Yield what was found; that processes were killed after all were asked to end is an echo."""
+def _mark_echoes(text: Text, found: list[Match], members: Members) -> Iterator[Match]:
+    """Yield what was found, as an echo where a peer is gone, or SLURM had asked all processes to end."""
     asked = next((text.line(match.start()) for match in _ASKED.finditer(text.body)), None)
     for one in found:
+        lost = one.finding.layer == "network"
+        early = frozenset(line for line in one.covers if not (lost and members.is_lost(text, line)))
         killed = asked and one.at > asked and one.finding.cause.startswith(_KILLED)
-        yield one._replace(rank="echo") if killed else one
-
-
-def _cut_echoes(one: Match, text: Text, members: Members) -> Match:
-    """Return what was found without the lines that report a peer that is gone; an echo if no other does."""
-    if one.finding.layer != "network":
-        return one
-    early = frozenset(line for line in one.covers if not members.is_lost(text, line))
-    return one._replace(covers=early, rank=one.rank if early else "echo")
+        yield one._replace(covers=early, rank="echo" if killed or not early else one.rank)
 
 
 def _settled(text: Text, found: list[Match], seen: list[ReportLine], over: bool) -> list[Match]:
@@ -144,7 +136,7 @@ def _exceptions(
             continue
         causes = [one for one in chain if not one.reports]
         root = next(iter(causes), None)
-        if root is None or _is_known(root.text):
+        if root is None:
             continue
         layer, about = exceptions.explain_exception(root.kind, f"{root.message} {root.more}")
         ours = about.row if about and about.row.rank != "echo" and not about.row.weak else None
@@ -160,14 +152,7 @@ def _exceptions(
             confidence="likely",
         )
         rank: Rank = "symptom" if about and about.row.rank in ("symptom", "echo") else "cause"
-        if all(one.rank != rank for one in told):
-            yield make_find(text, text.line(root.at), rank, finding, lines)
-
-
-def _is_known(exception: str) -> bool:
-    """Whether an entry of the catalogue covers all of an exception, or that it only follows from others."""
-    entry = find_known(exception, {})
-    return entry is not None and (entry.rank == "echo" or (entry.rank == "cause" and not entry.doubt))
+        yield make_find(text, text.line(root.at), rank, finding, lines)
 
 
 def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
@@ -196,7 +181,6 @@ def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
         remedy=about.row.remedy if about else _READ,
         confidence="likely" if about and (about.is_certain or _RAISED.match(message)) else "possible",
     )
-    rank = "symptom" if ansible and rank == "echo" else rank
     lines = range(line.number, line.through + 1)
     yield make_find(text, line.number, rank, finding, lines)._replace(doubt=1 if strong else 2)
 
@@ -241,7 +225,7 @@ def _line(text: Text, number: int, of_nvflare: bool) -> ReportLine:
         message = f"{message} {exceptions.find_next(text, number)}"
     raw = text.raw_line(number)[:_CUT]
     trainers = find_producer(raw) == TRAINER
-    printed = (raw if raw.endswith(content) and not trainers else content).strip()
+    printed = raw.strip()
     level = bool(_LEVEL.search(printed) or _LEVEL.search(message))
     progress = WENT_ON if of_nvflare and not trainers else _PROGRESS
     return ReportLine(

@@ -12,11 +12,10 @@ from rekindle.flare.log import ENDED, GIVEN, RETURNED
 from rekindle.flare.processes import find_client
 from rekindle.flare.workspace import LOG, SERVER
 from rekindle.host import folders
-from rekindle.records import Finding
 from rekindle.records.stacks import find_stacks
 
 from .prefixes import TRAINER, find_producer
-from .scan import Match, cut_line, make_find
+from .scan import Match, cut_line, make_stated
 from .texts import Text, count_seconds
 
 _OF_LAUNCHER = re.compile(r"_\w{1,60}: |start task run\(\)")
@@ -26,6 +25,8 @@ _RUNS = "TaskScriptRunner.run ("
 _NAMED, _SAID, _NEVER = 10, 160, "~"
 _FEDERATED, _FIRST_LINE = "Runner_process started.", 200
 """First word of the log of a job's server in a federation."""
+_JOINED = re.compile(r"Connection \[[^\]\n]{1,80} => [^\]\n]{1,80}\] is created: PID: (\d{1,10})")
+"""What a site's process logs first of itself; its trainers, which log to the same file, join later."""
 _JOINED = re.compile(r"Connection \[[^\]\n]{1,80} => [^\]\n]{1,80}\] is created: PID: (\d{1,10})")
 """What a site's process logs first of itself; its trainers, which log to the same file, join later."""
 _DIED = (
@@ -106,15 +107,7 @@ def find_silent(members: Members) -> Iterator[Match]:
     if server is None:
         return
     if not over and members.gone != _NEVER:
-        stops = f"at {server.ends[11:19]}, before the end of the run"
-        finding = Finding(
-            name="server_died",
-            cause=f"The server's process died: its log stops {stops}, and its sites lost it.",
-            layer="host",
-            remedy=_DIED,
-            confidence="likely",
-        )
-        yield make_find(server, server.last, "symptom", finding)._replace(doubt=0)
+        yield make_stated(server, server.last, "server_died", stopped=server.ends[11:19])
         return
     for site, log in members.sites.items():
         given = list(GIVEN.finditer(log.raw))
@@ -122,18 +115,10 @@ def find_silent(members: Members) -> Iterator[Match]:
             continue
         if over and log.ends >= server.ends:
             continue
-        task, said = given[-1][1], _last_words(log, len(log.raw))
-        after = f"{count_seconds(log.ends, server.ends) or 0:.0f} s before the server's"
-        died = f"{site}'s log stops in its task {task}, {after}: its process died.{said}"
-        owes = f"{site} was given its task {task} and has not returned it.{said}"
-        finding = Finding(
-            name="site_died" if over else "site_owes_a_result",
-            cause=died if over else owes,
-            layer="host" if over else "job",
-            remedy=_DIED if over else _OWES,
-            confidence="likely" if over else "possible",
-        )
-        yield make_find(log, log.last, "symptom" if over else "guess", finding)._replace(doubt=0)
+        name = "site_died" if over else "site_owes_a_result"
+        before = f"{count_seconds(log.ends, server.ends) or 0:.0f}"
+        words = {"site": site, "task": given[-1][1], "said": _last_words(log, len(log.raw))}
+        yield make_stated(log, log.last, name, before=before, **words)
 
 
 def add_last_words(one: Match, log: Text) -> Match:
@@ -160,16 +145,8 @@ def find_ended_scripts(logs: list[Text]) -> Match | None:
         if not waiting:
             continue
         sites = list(dict.fromkeys(find_client(block) or "a site" for block in waiting.values()))[:_NAMED]
-        finding = Finding(
-            name="script_ended_in_client",
-            cause=f"The training script of {', '.join(sites)} ended before it sent the result of its task, "
-            "and NVFlare's client, in which it ran, waits for that without end.",
-            layer="job",
-            remedy="Let the script go on, with a result for each task, until flare.is_running() is false: it "
-            "returned early, called sys.exit, or raised what it printed to job.log alone.",
-            confidence="certain",
-        )
-        return make_find(log, log.line(next(iter(waiting))), "symptom", finding)._replace(doubt=0)
+        line = log.line(next(iter(waiting)))
+        return make_stated(log, line, "script_ended_in_client", sites=", ".join(sites))
     return None
 
 
@@ -181,12 +158,5 @@ def find_overwritten(logs: list[Text]) -> Match | None:
         return None
     if _FEDERATED in server.raw[:_FIRST_LINE]:  # its parent process logs before it
         return None
-    finding = Finding(
-        name="two_runs_of_one_name",
-        cause="Another run of the same name emptied this run's workspace: "
-        f"the server's log begins at {server.begins}, the run's console at {console.begins}.",
-        layer="job",
-        remedy="Give each run a workspace or a name of its own.",
-        confidence="likely",
-    )
-    return make_find(server, 1, "cause", finding)._replace(time="", doubt=0)
+    began = {"server": server.begins, "console": console.begins}
+    return make_stated(server, 1, "two_runs_of_one_name", **began)._replace(time="")

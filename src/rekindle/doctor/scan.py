@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from rekindle.records import Confidence, Finding
 
-from .catalogue import Entry, Rank, load_catalogue, match_releases
+from .catalogue import Entry, Rank, load_catalogue, load_statements, match_releases
 from .texts import Text
 
 _RANKS: tuple[Rank, ...] = ("cause", "symptom", "guess", "echo")
@@ -47,6 +47,16 @@ def make_find(text: Text, at: int, rank: Rank, finding: Finding, covers: Iterabl
     """Return what a line of a text shows, and the lines that ``covers`` names."""
     finding = replace(finding, file=text.file, line=text.place(at))
     return Match(finding, rank, text.time(at), text.nearness, at, frozenset((at, *covers)))
+
+
+def make_stated(text: Text, at: int, name: str, **words: str) -> Match:
+    """Return what is stated of a line, with words for those in braces."""
+    said = load_statements()[name]
+    cause = said.cause.format(**words)
+    finding = Finding(
+        name=name, cause=cause, layer=said.layer, remedy=said.remedy, confidence=said.confidence
+    )
+    return make_find(text, at, said.rank, finding)._replace(doubt=0)
 
 
 def search_catalogue(text: Text, installed: Mapping[str, str]) -> list[Match]:
