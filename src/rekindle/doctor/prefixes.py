@@ -24,7 +24,7 @@ _SEEN = 1 << 16
 _SHARE, _FEW = 0.9, 2
 """Of the lines there; the first may be cut, and a few may come from the collector."""
 _WORD = re.compile(r"([A-Za-z\[][\w.@/\[\]-]{1,80}[:>|]?)[ \t]")
-_NAME = re.compile(r".*[\d\]:>|-]")
+_NAME = re.compile(r".*[\d\]>|-].*")
 _LEVEL = re.compile(r"(?i)err|warn|fatal|crit|info|debug|fail|note|epoch|step|round|iter")
 _OWN = re.compile(r"Attaching to |\S{1,64} exited with code \d|time=\"")
 """Lines of the collector's own."""
