@@ -66,7 +66,7 @@ def find_reports(
         members: of its workspace: what their connections report when the server is gone is an echo.
     """
     chains = list(exceptions.find_chains(text))
-    known = search_catalogue(text, installed)
+    known = list(search_catalogue(text, installed))
     found = [*known, *_exceptions(text, chains, known)]
     inside = {line for one in found if not one.doubt for line in one.covers}
     for chain in chains:
@@ -99,8 +99,7 @@ def _mark_echoes(text: Text, found: list[Match], members: Members) -> Iterator[M
 def _settled(text: Text, found: list[Match], seen: list[ReportLine], over: bool) -> list[Match]:
     """Return what was found, each with whether the process that printed it went on from it.
 
-    Where a text ends with an error that is only an echo, it went on from nothing. A peer that is gone is none
-    if it had come to its end: the work is ``over``.
+    That a peer is gone is no failure if it had come to its end: the work is ``over``.
     """
     last: dict[str, int] = {}
     for line in seen:
@@ -112,15 +111,10 @@ def _settled(text: Text, found: list[Match], seen: list[ReportLine], over: bool)
         raw = text.raw_line(one.at)
         if not one.covers:
             return not over
-        return max(one.covers) >= last.get(find_producer(raw), 0) or (
-            not one.doubt and bool(_LASTS.search(raw))
-        )
+        lasts = not one.doubt and bool(_LASTS.search(raw))
+        return lasts or max(one.covers) >= last.get(find_producer(raw), 0)
 
-    standing = list(filter(stands, found))
-    alarms = any(not _INFORMS.search(text.raw_line(one.at)) for one in standing)
-    if alarms and all(one.rank == "echo" for one in standing):
-        return found
-    return [one._replace(settled=one not in standing) for one in found]
+    return [one._replace(settled=not stands(one)) for one in found]
 
 
 def _exceptions(

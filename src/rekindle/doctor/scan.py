@@ -2,7 +2,7 @@
 """Searches a text for the catalogue's failures."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -59,9 +59,8 @@ def make_stated(text: Text, at: int, name: str, **words: str) -> Match:
     return make_find(text, at, said.rank, finding)._replace(doubt=0)
 
 
-def search_catalogue(text: Text, installed: Mapping[str, str]) -> list[Match]:
-    """Return the first place of each entry in ``text``; ``installed`` are versions by package."""
-    by_place: dict[tuple[int, Rank], Match] = {}
+def search_catalogue(text: Text, installed: Mapping[str, str]) -> Iterator[Match]:
+    """Yield each entry that ``text`` has, with all its lines; ``installed`` are versions by package."""
     for entry in load_catalogue():
         applies = match_releases(entry.versions, installed)
         matches = iter(()) if applies is False else entry.expression.finditer(text.body)
@@ -79,9 +78,7 @@ def search_catalogue(text: Text, installed: Mapping[str, str]) -> list[Match]:
         )
         at = text.line(match.end() if match.group().startswith("\n") else match.start())
         covers = (line for first, end in places for line in range(first, end + 1))
-        found = make_find(text, at, entry.rank, finding, covers)._replace(doubt=int(entry.generic))
-        by_place.setdefault((places[0][1], entry.rank), found)
-    return list(by_place.values())
+        yield make_find(text, at, entry.rank, finding, covers)._replace(doubt=int(entry.generic))
 
 
 def _quoting(entry: Entry, match: re.Match[str]) -> str:
