@@ -44,8 +44,8 @@ def find_role(text: Text) -> str:
     return path.parent.name if path.name == LOG else ""
 
 
-class Members(NamedTuple):
-    """The logs of the members of a workspace, and when its server was gone."""
+class Participants(NamedTuple):
+    """The logs of the participants of a workspace, and when its server was gone."""
 
     server: Text | None
     sites: Mapping[str, Text]
@@ -60,17 +60,17 @@ class Members(NamedTuple):
         return of_site and text.time(line) >= self.gone
 
 
-def find_members(logs: Iterable[Text]) -> Members:
-    """Return the members whose logs are among those of a folder."""
+def find_participants(logs: Iterable[Text]) -> Participants:
+    """Return the participants whose logs are among those of a folder."""
     sites = {find_role(log): log for log in logs if find_role(log)}
     server = sites.pop(SERVER, None)
     if server is None:
-        return Members(None, sites, over=False, gone=_NEVER)
+        return Participants(None, sites, over=False, gone=_NEVER)
     end = ENDED.search(server.raw)
     lost = any(_loses_server(log, server.ends) for log in sites.values())
     stopped = server.ends if lost else _NEVER
     gone = server.time(server.raw.count("\n", 0, end.start()) + 1) if end else stopped
-    return Members(server, sites, over=bool(end), gone=gone)
+    return Participants(server, sites, over=bool(end), gone=gone)
 
 
 def _loses_server(log: Text, stopped: str) -> bool:
@@ -98,27 +98,27 @@ def find_echoes(found: Iterable[Match]) -> Iterator[Match]:
         yield one._replace(rank="echo") if follows else one
 
 
-def find_silent(members: Members) -> Iterator[Match]:
+def find_silent(participants: Participants) -> Iterator[Match]:
     """Find the server, if it died; else the sites whose logs stop in a task.
 
     With the server's end, they died; else they owe a result.
     """
-    server, over = members.server, members.over
+    server, over = participants.server, participants.over
     if server is None:
         return
-    if not over and members.gone != _NEVER:
+    if not over and participants.gone != _NEVER:
         yield make_stated(server, server.last, "server_died", stopped=server.ends[11:19])
         return
-    for site, log in members.sites.items():
+    for site, log in participants.sites.items():
         given = list(GIVEN.finditer(log.raw))
         if not given or ENDED.search(log.raw) or RETURNED.search(log.raw, given[-1].end()):
             continue
         if over and log.ends >= server.ends:
             continue
-        name = "site_died" if over else "site_owes_a_result"
+        name, time = ("site_died", log.ends) if over else ("site_owes_a_result", _NEVER)
         before = f"{count_seconds(log.ends, server.ends) or 0:.0f}"
         words = {"site": site, "task": given[-1][1], "said": _last_words(log, len(log.raw))}
-        yield make_stated(log, log.last, name, before=before, **words)
+        yield make_stated(log, log.last, name, before=before, **words)._replace(time=time)
 
 
 def add_last_words(one: Match, log: Text) -> Match:

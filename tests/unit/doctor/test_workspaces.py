@@ -57,8 +57,8 @@ def test_a_recorded_workspace_has_one_cause(run):
 
 
 REFUSED = (
-    "2026-11-28 {time},001 - conn_manager - ERROR - Connector [CH00001 ACTIVE tcp://fl:8002] failed with exception "
-    "ConnectionRefusedError: [Errno 111] Connection refused\n"
+    "2026-11-28 {time},001 - conn_manager - ERROR - Connector [CH00001 ACTIVE tcp://fl:8002] failed with "
+    "exception ConnectionRefusedError: [Errno 111] Connection refused\n"
 )
 
 
