@@ -161,8 +161,8 @@ def test_what_another_daemon_started_takes_back_nothing_that_the_kernel_reports(
 
 
 def test_a_status_of_http_is_no_code_of_cuda():
-    assert find_subject("Error: 500").row.meaning == "The build has no code for this GPU"
-    assert find_subject("HTTPError: 500") is None
+    assert find_subject("Error: 500 x").row.meaning == "The build has no code for this GPU"
+    assert find_subject("HTTPError: 500 x") is None
 
 
 def test_an_exception_inside_a_package_asks_what_the_job_gives_to_it():
