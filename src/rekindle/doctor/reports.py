@@ -31,7 +31,7 @@ _LEAD = re.compile(
     r"[EWF]\d{4} [\d:.]{6,20} +\d+ |E: |ERROR\s?!?:? |error: |Error: )?"
 )
 _ASKED = re.compile(r"srun: forcing|\*\*\* (?:STEP|JOB) ")
-_KILLED = "A process was killed"
+_KILLED, _CUT_OFF = "A process was killed", "A connection fails"
 _RAISED = re.compile(r"(?:[A-Za-z_]\w{0,40}\.){0,6}[A-Z]\w{1,40}(?:Error|Exception): ")
 _READ = "Read this line and those around it."
 _BAR = re.compile(r".{0,200}?\b\d{1,12}/\d{1,12}(?= \[)")
@@ -90,7 +90,7 @@ def _mark_echoes(text: Text, found: list[Match], participants: Participants) -> 
     """Yield what was found, as an echo where a peer is gone, or SLURM had asked all processes to end."""
     asked = next((text.line(match.start()) for match in _ASKED.finditer(text.body)), None)
     for one in found:
-        lost = one.finding.layer == "network"
+        lost = one.finding.layer == "network" or one.finding.cause.startswith(_CUT_OFF)
         early = frozenset(line for line in one.covers if not (lost and participants.is_lost(text, line)))
         killed = asked and one.at > asked and one.finding.cause.startswith(_KILLED)
         yield one._replace(covers=early, rank="echo" if killed or not early else one.rank)

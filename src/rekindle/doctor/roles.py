@@ -25,17 +25,10 @@ _RUNS = "TaskScriptRunner.run ("
 _NAMED, _SAID, _NEVER = 10, 160, "~"
 _FEDERATED, _FIRST_LINE = "Runner_process started.", 200
 """First word of the log of a job's server in a federation."""
+_OVER = re.compile(rf"{ENDED.pattern}|- INFO - shutting down server")
+"""What a server logs as it ends: a job's, or that of a federation which an admin shuts down."""
 _JOINED = re.compile(r"Connection \[[^\]\n]{1,80} => [^\]\n]{1,80}\] is created: PID: (\d{1,10})")
 """What a site's process logs first of itself; its trainers, which log to the same file, join later."""
-_JOINED = re.compile(r"Connection \[[^\]\n]{1,80} => [^\]\n]{1,80}\] is created: PID: (\d{1,10})")
-"""What a site's process logs first of itself; its trainers, which log to the same file, join later."""
-_DIED = (
-    "Look at that machine's kernel log (dmesg) for the out-of-memory killer, and at who may end processes."
-)
-_OWES = (
-    "Read job.py's own output: a script in NVFlare's client shows a traceback there alone. "
-    "Then see whether its trainer still runs (ps, py-spy dump)."
-)
 
 
 def find_role(text: Text) -> str:
@@ -66,7 +59,7 @@ def find_participants(logs: Iterable[Text]) -> Participants:
     server = sites.pop(SERVER, None)
     if server is None:
         return Participants(None, sites, over=False, gone=_NEVER)
-    end = ENDED.search(server.raw)
+    end = _OVER.search(server.raw)
     lost = any(_loses_server(log, server.ends) for log in sites.values())
     stopped = server.ends if lost else _NEVER
     gone = server.time(server.raw.count("\n", 0, end.start()) + 1) if end else stopped
@@ -103,12 +96,13 @@ def find_silent(participants: Participants) -> Iterator[Match]:
 
     With the server's end, they died; else they owe a result.
     """
-    server, over = participants.server, participants.over
+    server = participants.server
     if server is None:
         return
-    if not over and participants.gone != _NEVER:
+    if not participants.over and participants.gone != _NEVER:
         yield make_stated(server, server.last, "server_died", stopped=server.ends[11:19])
         return
+    over = bool(ENDED.search(server.raw))
     for site, log in participants.sites.items():
         given = list(GIVEN.finditer(log.raw))
         if not given or ENDED.search(log.raw) or RETURNED.search(log.raw, given[-1].end()):

@@ -80,6 +80,18 @@ def test_a_site_that_goes_on_trying_after_a_server_that_ended_well_has_no_cause(
     assert diagnose_run(tmp_path, failed=True).cause is None
 
 
+def test_a_server_that_was_shut_down_did_not_die(tmp_path):
+    _workspace(tmp_path, "poc_server_killed")
+    died = diagnose_run(tmp_path)
+    assert died.cause.name == "server_died"
+    log = tmp_path / "server/log.txt"
+    log.write_text(
+        f"{log.read_text()}2026-11-28 14:04:21,001 - FederatedServer - INFO - shutting down server\n"
+    )
+    found = diagnose_run(tmp_path)
+    assert (found.cause, found.went_on, found.timeline) == (None, True, died.timeline)
+
+
 def test_what_sites_report_of_a_server_that_died_is_an_echo_of_its_death(tmp_path):
     _workspace(tmp_path, "server_killed")
     _goes_on_trying(tmp_path, "23:58:01", "23:58:31", "23:59:59")
