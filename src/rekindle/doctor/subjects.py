@@ -108,6 +108,7 @@ def find_subject(message: str) -> Subject | None:
             bool(row.words),
             not reason,
             row.weak or row.rank == "echo",
+            row.weak and not one.start,
             row.rank != "cause",
         )
 
