@@ -20,7 +20,11 @@ def main() -> None:
     counts: dict[str, Counter[str]] = {}
     for failure in failures():
         half = "held back" if failure.held else "looked at"
-        for name in (failure.layers[0], half, *(["with a remedy's label"] if failure.remedy else [])):
+        for name in (
+            failure.layers[0],
+            half,
+            *([f"with a remedy's label, {half}"] if failure.remedy else []),
+        ):
             counts.setdefault(name, Counter())[grade(failure)] += 1
     print("| | failures | right | half | wrong | silent |\n|---|---|---|---|---|---|")
     for name, count in counts.items():

@@ -25,6 +25,7 @@ HALVED = (
     "eighteenth_failures.txt",
     "twentyfirst_failures.txt",
     "twentysecond_failures.txt",
+    "twentyfourth_failures.txt",
 )
 
 

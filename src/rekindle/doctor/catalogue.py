@@ -16,8 +16,6 @@ from rekindle.records import Confidence, Layer, allow_decoding, decode_json
 Rank = Literal["cause", "symptom", "guess", "echo"]
 """A symptom is an echo if a cause is found, and otherwise the root; a guess counts only if neither is found;
 an echo is never the root."""
-_NO_DETAIL = "no detail"
-_UNKNOWN = re.compile(r" \([^()]{0,80}no detail[^()]{0,80}\)")
 
 
 class Entry(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, dict=True):
@@ -64,9 +62,7 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tru
         """Return the cause with the match's groups in it; ``other`` replaces an empty ``what``."""
         groups = {name: " ".join((text or "").split()) for name, text in match.groupdict().items()}
         groups["what"] = groups.get("what") or groups.get("other") or ""
-        optional = "(?P<what>: " in self.pattern
-        filled = {name: text or ("" if optional else _NO_DETAIL) for name, text in groups.items()}
-        return _UNKNOWN.sub("", self.cause.format(**filled))
+        return self.cause.format(**groups).replace(" ()", "")
 
 
 def match_releases(wanted: Mapping[str, str], installed: Mapping[str, str]) -> bool | None:
@@ -85,7 +81,25 @@ def _fits(version: str, releases: str) -> bool:
     return SpecifierSet(releases).contains(Version(version).base_version)
 
 
+class Statement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the doctor states of what no pattern finds; its texts have words in braces."""
+
+    layer: Layer
+    remedy: str
+    cause: str = ""
+    """None of what only says more of another finding."""
+    rank: Rank = "cause"
+    confidence: Confidence = "likely"
+
+
 _ALL = allow_decoding(tuple[Entry, ...])
+_STATEMENTS = allow_decoding(dict[str, Statement])
+
+
+@cache
+def load_statements() -> dict[str, Statement]:
+    """Return ``statements.json``, by name: of a workspace's members, and of what imports lack."""
+    return decode_json(files(__package__).joinpath("statements.json").read_bytes(), _STATEMENTS)
 
 
 @cache

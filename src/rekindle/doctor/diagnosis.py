@@ -82,14 +82,17 @@ def _diagnosis(
     complete: Callable[[Finding], Finding],
 ) -> Diagnosis:
     """Return the cause: the first that is raised or known in the process that began; else none."""
+    participants = roles.find_participants(logs)
     parts = [part for log in logs for part in split_ranks(take_excerpt(log))]
     by_text = [
-        (part, [roles.add_last_words(one, part) for one in find_reports(part, installed, failed)])
+        (
+            part,
+            [roles.add_last_words(one, part) for one in find_reports(part, installed, failed, participants)],
+        )
         for part in parts
     ]
-    found = list(
-        roles.find_echoes([*(one for _, of_text in by_text for one in of_text), *roles.find_silent(logs)])
-    )
+    reported = [one for _, of_text in by_text for one in of_text]
+    found = list(roles.find_echoes([*reported, *roles.find_silent(participants)]))
     found[:0] = [*raised, *filter(None, [roles.find_ended_scripts(logs), roles.find_overwritten(logs)])]
     standing = sorted((one for one in found if not one.settled), key=lambda one: one.order)
     by_name: dict[str, Match] = {}
@@ -135,7 +138,7 @@ def _exceptions(lines: Iterable[EvidenceLine[AnyEvent]], installed: Mapping[str,
         finding = entry.finding if entry else unknown
         finding = replace(finding, cause=cause, file=line.file, line=line.line)
         rank: Rank = entry.rank if entry else "cause"
-        yield Match(finding, rank, f"{place:04}", -1, place, place, place, doubt=0)
+        yield Match(finding, rank, f"{place:04}", -1, place, frozenset((place,)), doubt=0)
 
 
 def _logs(run_dir: Path, ended: RunEnd | None) -> Iterator[Text]:

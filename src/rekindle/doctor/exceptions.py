@@ -67,11 +67,22 @@ class RaisedException(NamedTuple):
     end: int
     more: str = ""
     """What goes on with its message in the next lines."""
+    package: str = ""
+    """The installed one that raised it, where no frame is the job's own."""
 
     @property
     def text(self) -> str:
         """Its kind, without its module, and its message."""
         return f"{self.kind.rpartition('.')[2]}: {self.message}".rstrip(": ")
+
+    @property
+    def remedy(self) -> str:
+        """What to do about one of which no more is known."""
+        return (
+            f"See what the job gives to {self.package}, which raises this: its settings, arguments and data."
+            if self.package
+            else f"Correct what raises at {self.place}."
+        )
 
     @property
     def reports(self) -> bool:
@@ -107,6 +118,7 @@ def _raised(text: Text, match: re.Match[str]) -> RaisedException:
     frames = list(_FRAME.finditer(match["frames"]))
     own = [frame for frame in frames if not any(part in frame["file"] for part in _INSTALLED)]
     last = next(reversed(own or frames), None)
+    package = re.search(r"-packages/(\w{1,80})/", last["file"]) if last and not own else None
     place = f"{re.split(_FOLDERS, last['file'])[-1]}:{last['line']}" if last else "an unknown place"
     message = (match["message"] or "").strip()
     for file, said, missing in _LACKS if frames else ():
@@ -116,9 +128,8 @@ def _raised(text: Text, match: re.Match[str]) -> RaisedException:
     more = " ".join(_further(text, number))
     if match[0].endswith(":"):
         message, more = f"{message} {find_next(text, number)}", ""
-    return RaisedException(
-        match["kind"], message, place, match.start(), match.start("kind"), match.end(), more
-    )
+    ends = match.start(), match.start("kind"), match.end()
+    return RaisedException(match["kind"], message, place, *ends, more, package[1] if package else "")
 
 
 def find_next(text: Text, number: int) -> str:

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from rekindle.flare.moves import find_span
-from rekindle.records import Finding, Layer
+from rekindle.records import Finding
+
+from .catalogue import load_statements
 
 _MODULE = re.compile(
     r"No module named '?(?P<name>[\w.]{1,200})'?(?P<hidden>; '[\w.]{1,200}' is not a package)?"
@@ -24,6 +26,7 @@ _ARGUMENT = re.compile(
     r"got an unexpected keyword argument '(?P<argument>\w{1,80})'"
 )
 """A name alone is NVFlare's only if it is of several words: each library has a Client and a Task."""
+_BINARY = re.compile(r"(?P<name>[\w-]{1,100})(?:\.[\w-]{1,60})?\.so[\d.]{0,12}: undefined symbol")
 _OWN = re.compile(
     r"(?:src|utils?|helpers?|common|libs?|custom|apps?|models?|nets?|networks?|data|datasets?|loaders?|configs?|"
     r"aggregators?|executors?|learners?|train\w{0,10}|client\w{0,10}|server\w{0,10}|my_?\w{1,60})"
@@ -31,36 +34,6 @@ _OWN = re.compile(
 """How people call modules of their own, and nobody a package."""
 _GONE = frozenset(("asynchat", "asyncore", "cgi", "distutils", "imp", "pipes", "smtpd", "telnetlib"))
 """Modules that newer Pythons no longer have."""
-_REMEDIES: dict[str, tuple[Layer, str]] = {
-    "package": (
-        "environment",
-        "List the package that has {name} as requirements: in job.yml, or name another environment there; "
-        "if it is a file of the job's own, put it beside the script.",
-    ),
-    "own": ("job", "Put the job's own {name} into the job's folder, beside the script: only that is copied."),
-    "hidden": ("job", "Rename the job's own {name}.py: Python takes it for the package of that name."),
-    "circle": (
-        "job",
-        "Two modules import each other, or a file is called as a package is: rename or move one.",
-    ),
-    "release": (
-        "environment",
-        "Take a release of {package} that has {name}, or correct the name: this one has it not.",
-    ),
-    "moved": ("job", "Write from {home} import {own}: NVFlare {until} moved {name} there."),
-    "renamed": ("job", "Write {now}= in place of {argument}=: NVFlare {until} renamed it."),
-    "taken": (
-        "environment",
-        "Take nvflare=={last}, the last that has {name} (in an inventory: rekindle_nvflare), "
-        "or write what newer ones have instead.",
-    ),
-    "brought": (
-        "environment",
-        "Take nvflare>={since} (in an inventory: rekindle_nvflare): no older one has {name}.",
-    ),
-    "Python": ("environment", "Take another Python: {name} is a part of Python, and this one is without it."),
-    "other Python": ("environment", "Start it by the environment's Python: {name} is installed there."),
-}
 
 
 def explain_import(finding: Finding, installed: Mapping[str, str]) -> Finding:
@@ -75,8 +48,8 @@ def explain_import(finding: Finding, installed: Mapping[str, str]) -> Finding:
     kind, words = _in_another_release(finding.cause) or _missing(finding.cause, installed)
     if not kind:
         return finding
-    layer, remedy = _REMEDIES[kind]
-    return replace(finding, layer=layer, remedy=remedy.format(**words))
+    said = load_statements()[f"import: {kind}"]
+    return replace(finding, layer=said.layer, remedy=said.remedy.format(**words))
 
 
 def _in_another_release(cause: str) -> tuple[str, dict[str, str]] | None:
@@ -106,6 +79,8 @@ def _missing(cause: str, installed: Mapping[str, str]) -> tuple[str, dict[str, s
         own = "-packages/" not in path if path else _OWN.fullmatch(module.partition(".")[0])
         kind = "circle" if parts.get("half") else "own" if own else "release"
         name = module if own else f"{module}.{named['name']}"
+    elif binary := _BINARY.search(cause):
+        kind, name = "build", binary["name"]
     elif match := _MODULE.search(cause):
         top = match["name"].partition(".")[0]
         kind = "hidden" if match["hidden"] else _kind(match["name"], top, installed)

@@ -24,7 +24,7 @@ _SEEN = 1 << 16
 _SHARE, _FEW = 0.9, 2
 """Of the lines there; the first may be cut, and a few may come from the collector."""
 _WORD = re.compile(r"([A-Za-z\[][\w.@/\[\]-]{1,80}[:>|]?)[ \t]")
-_NAME = re.compile(r".*[\d\]:>|-]")
+_NAME = re.compile(r"[\d\]>|-]")
 _LEVEL = re.compile(r"(?i)err|warn|fatal|crit|info|debug|fail|note|epoch|step|round|iter")
 _OWN = re.compile(r"Attaching to |\S{1,64} exited with code \d|time=\"")
 """Lines of the collector's own."""
@@ -92,7 +92,7 @@ def _word(lines: list[str], named: bool) -> re.Pattern[str] | None:
     word, count = next(iter(first.most_common(1)), ("", 0))
     if count < _SHARE * len(lines) or _LEVEL.search(word):
         return None
-    if not (_NAME.fullmatch(word) or (named and word.islower())):
+    if not (_NAME.search(word) or (named and word.islower())):
         return None
     shape = re.escape(word).replace("0", r"\d{1,9}") if word.endswith(":") else re.escape(word)
     return re.compile(rf"^({shape})(?:[ \t]|$)", re.MULTILINE)

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from rekindle.flare.log import WENT_ON, is_nvflare_log
-from rekindle.records import Finding
+from rekindle.records import Finding, Layer
 
 from . import exceptions
 from .ansible_results import find_failed_task, find_settled_hosts, read_rest, unescape_json
 from .catalogue import Rank
 from .excerpts import MATTERS
 from .prefixes import TRAINER, find_producer
-from .scan import SHORT, Match, cut_line, find_known, make_find, quote_place, search_catalogue
+from .roles import Participants
+from .scan import SHORT, Match, cut_line, make_find, quote_place, search_catalogue
 from .shapes import load_shape
 from .subjects import find_subject
 from .texts import Text
@@ -29,10 +30,8 @@ _LEAD = re.compile(
     r"^(?:\[\s?\d?[\d:.,T/+ Z-]{4,40}\]\s?|\d[\d:.,T/+ Z-]{7,40}(?: - |: | )|"
     r"[EWF]\d{4} [\d:.]{6,20} +\d+ |E: |ERROR\s?!?:? |error: |Error: )?"
 )
-_ASKED = re.compile(
-    r"srun: forcing|\*\*\* (?:STEP|JOB) |Force Terminated|Sending SIGTERM|closing signal|Terminating Step"
-)
-_KILLED = "A process was killed"
+_ASKED = re.compile(r"srun: forcing|\*\*\* (?:STEP|JOB) ")
+_KILLED, _CUT_OFF = "A process was killed", "A connection fails"
 _RAISED = re.compile(r"(?:[A-Za-z_]\w{0,40}\.){0,6}[A-Z]\w{1,40}(?:Error|Exception): ")
 _READ = "Read this line and those around it."
 _BAR = re.compile(r".{0,200}?\b\d{1,12}/\d{1,12}(?= \[)")
@@ -54,7 +53,9 @@ class ReportLine(NamedTuple):
     progress: bool
 
 
-def find_reports(text: Text, installed: Mapping[str, str], failed: bool | None) -> list[Match]:
+def find_reports(
+    text: Text, installed: Mapping[str, str], failed: bool | None, participants: Participants
+) -> list[Match]:
     """Return what a text reports, in order.
 
     Args:
@@ -62,11 +63,12 @@ def find_reports(text: Text, installed: Mapping[str, str], failed: bool | None) 
         installed: versions by package.
         failed: whether its run is known to have failed, or (False) to have ended well; None: what the text
             itself went on from is settled.
+        participants: of its workspace: what their connections report when the server is gone is an echo.
     """
     chains = list(exceptions.find_chains(text))
-    known = search_catalogue(text, installed)
+    known = list(search_catalogue(text, installed))
     found = [*known, *_exceptions(text, chains, known)]
-    inside = {line for one in found if not one.doubt for line in range(one.at, one.through + 1)}
+    inside = {line for one in found if not one.doubt for line in one.covers}
     for chain in chains:
         inside.update(range(text.line(chain[0].start), text.line(chain[-1].end) + 1))
     seen = list(_lines(text))
@@ -74,26 +76,30 @@ def find_reports(text: Text, installed: Mapping[str, str], failed: bool | None) 
     for line in seen:
         if line.number not in inside:
             found += _single(text, line, settled)
-    found = list(_without_followers(text, found))
+    found = list(_mark_echoes(text, found, participants))
     if not failed:
         found = (
-            [one._replace(settled=True) for one in found] if failed is False else _settled(text, found, seen)
+            [one._replace(settled=True) for one in found]
+            if failed is False
+            else _settled(text, found, seen, participants.over)
         )
     return sorted(found, key=lambda one: one.at)
 
 
-def _without_followers(text: Text, found: list[Match]) -> Iterator[Match]:
-    """Yield what was found; that processes were killed after all were asked to end is an echo."""
+def _mark_echoes(text: Text, found: list[Match], participants: Participants) -> Iterator[Match]:
+    """Yield what was found, as an echo where a peer is gone, or SLURM had asked all processes to end."""
     asked = next((text.line(match.start()) for match in _ASKED.finditer(text.body)), None)
     for one in found:
+        lost = one.finding.layer == "network" or one.finding.cause.startswith(_CUT_OFF)
+        early = frozenset(line for line in one.covers if not (lost and participants.is_lost(text, line)))
         killed = asked and one.at > asked and one.finding.cause.startswith(_KILLED)
-        yield one._replace(rank="echo") if killed else one
+        yield one._replace(covers=early, rank="echo" if killed or not early else one.rank)
 
 
-def _settled(text: Text, found: list[Match], seen: list[ReportLine]) -> list[Match]:
+def _settled(text: Text, found: list[Match], seen: list[ReportLine], over: bool) -> list[Match]:
     """Return what was found, each with whether the process that printed it went on from it.
 
-    Where a text ends with an error that is only an echo, it went on from nothing.
+    That a peer is gone is no failure if it had come to its end: the work is ``over``.
     """
     last: dict[str, int] = {}
     for line in seen:
@@ -103,13 +109,12 @@ def _settled(text: Text, found: list[Match], seen: list[ReportLine]) -> list[Mat
 
     def stands(one: Match) -> bool:
         raw = text.raw_line(one.at)
-        return one.last >= last.get(find_producer(raw), 0) or (not one.doubt and bool(_LASTS.search(raw)))
+        if not one.covers:
+            return not over
+        lasts = not one.doubt and bool(_LASTS.search(raw))
+        return lasts or max(one.covers) >= last.get(find_producer(raw), 0)
 
-    standing = list(filter(stands, found))
-    alarms = any(not _INFORMS.search(text.raw_line(one.at)) for one in standing)
-    if alarms and all(one.rank == "echo" for one in standing):
-        return found
-    return [one._replace(settled=one not in standing) for one in found]
+    return [one._replace(settled=not stands(one)) for one in found]
 
 
 def _exceptions(
@@ -125,7 +130,7 @@ def _exceptions(
             continue
         causes = [one for one in chain if not one.reports]
         root = next(iter(causes), None)
-        if root is None or _is_known(root.text):
+        if root is None:
             continue
         layer, about = exceptions.explain_exception(root.kind, f"{root.message} {root.more}")
         ours = about.row if about and about.row.rank != "echo" and not about.row.weak else None
@@ -137,18 +142,11 @@ def _exceptions(
             name="exception",
             cause=f"{ours.meaning}: {raised}" if ours and ours.meaning else f"A process raised {raised}.",
             layer=layer,
-            remedy=ours.remedy if ours else f"Correct what raises at {root.place}.",
+            remedy=ours.remedy if ours else root.remedy,
             confidence="likely",
         )
         rank: Rank = "symptom" if about and about.row.rank in ("symptom", "echo") else "cause"
-        if all(one.rank != rank for one in told):
-            yield make_find(text, text.line(root.at), rank, finding)._replace(last=text.line(last.end))
-
-
-def _is_known(exception: str) -> bool:
-    """Whether an entry of the catalogue covers all of an exception, or that it only follows from others."""
-    entry = find_known(exception, {})
-    return entry is not None and (entry.rank == "echo" or (entry.rank == "cause" and not entry.doubt))
+        yield make_find(text, text.line(root.at), rank, finding, lines)
 
 
 def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
@@ -166,7 +164,8 @@ def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
         return
     if not (line.level or ansible) and (line.informs or not (strong and _FAILS.search(message))):
         return
-    layer = about.row.layer if about else None
+    of_trainer = find_producer(text.raw_line(line.number)) == TRAINER
+    layer: Layer | None = about.row.layer if about else "job" if of_trainer else None
     rank: Rank = about.row.rank if about else "symptom"
     meaning = f"{about.row.meaning}: " if about and about.row.meaning else ""
     finding = Finding(
@@ -176,8 +175,8 @@ def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
         remedy=about.row.remedy if about else _READ,
         confidence="likely" if about and (about.is_certain or _RAISED.match(message)) else "possible",
     )
-    rank = "symptom" if ansible and rank == "echo" else rank
-    yield make_find(text, line.number, rank, finding)._replace(through=line.through, doubt=1 if strong else 2)
+    lines = range(line.number, line.through + 1)
+    yield make_find(text, line.number, rank, finding, lines)._replace(doubt=1 if strong else 2)
 
 
 def _lines(text: Text) -> Iterator[ReportLine]:
@@ -220,7 +219,7 @@ def _line(text: Text, number: int, of_nvflare: bool) -> ReportLine:
         message = f"{message} {exceptions.find_next(text, number)}"
     raw = text.raw_line(number)[:_CUT]
     trainers = find_producer(raw) == TRAINER
-    printed = (raw if raw.endswith(content) and not trainers else content).strip()
+    printed = raw.strip()
     level = bool(_LEVEL.search(printed) or _LEVEL.search(message))
     progress = WENT_ON if of_nvflare and not trainers else _PROGRESS
     return ReportLine(

@@ -2,8 +2,9 @@
 """What the processes of a workspace are to each other: who died, who ended early, and what only follows."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -11,11 +12,10 @@ from rekindle.flare.log import ENDED, GIVEN, RETURNED
 from rekindle.flare.processes import find_client
 from rekindle.flare.workspace import LOG, SERVER
 from rekindle.host import folders
-from rekindle.records import Finding
 from rekindle.records.stacks import find_stacks
 
 from .prefixes import TRAINER, find_producer
-from .scan import Match, cut_line, make_find
+from .scan import Match, cut_line, make_stated
 from .texts import Text, count_seconds
 
 _OF_LAUNCHER = re.compile(r"_\w{1,60}: |start task run\(\)")
@@ -25,19 +25,55 @@ _RUNS = "TaskScriptRunner.run ("
 _NAMED, _SAID, _NEVER = 10, 160, "~"
 _FEDERATED, _FIRST_LINE = "Runner_process started.", 200
 """First word of the log of a job's server in a federation."""
-_DIED = (
-    "Look at that machine's kernel log (dmesg) for the out-of-memory killer, and at who may end processes."
-)
-_OWES = (
-    "Read job.py's own output: a script in NVFlare's client shows a traceback there alone. "
-    "Then see whether its trainer still runs (ps, py-spy dump)."
-)
+_OVER = re.compile(rf"{ENDED.pattern}|- INFO - shutting down server")
+"""What a server logs as it ends: a job's, or that of a federation which an admin shuts down."""
+_JOINED = re.compile(r"Connection \[[^\]\n]{1,80} => [^\]\n]{1,80}\] is created: PID: (\d{1,10})")
+"""What a site's process logs first of itself; its trainers, which log to the same file, join later."""
 
 
 def find_role(text: Text) -> str:
     """Return whose log of NVFlare's a text is: the server, a site; nothing of another file."""
     path = Path(text.file)
     return path.parent.name if path.name == LOG else ""
+
+
+class Participants(NamedTuple):
+    """The logs of the participants of a workspace, and when its server was gone."""
+
+    server: Text | None
+    sites: Mapping[str, Text]
+    over: bool
+    """Whether the server came to its end."""
+    gone: str
+    """When it did, or when its log stops if a site lost it; ``~`` if it is there to the last, or unknown."""
+
+    def is_lost(self, text: Text, line: int) -> bool:
+        """Return whether NVFlare itself logged a line of a site's when the server was gone."""
+        of_site = find_role(text) in self.sites and find_producer(text.raw_line(line)) != TRAINER
+        return of_site and text.time(line) >= self.gone
+
+
+def find_participants(logs: Iterable[Text]) -> Participants:
+    """Return the participants whose logs are among those of a folder."""
+    sites = {find_role(log): log for log in logs if find_role(log)}
+    server = sites.pop(SERVER, None)
+    if server is None:
+        return Participants(None, sites, over=False, gone=_NEVER)
+    end = _OVER.search(server.raw)
+    lost = any(_loses_server(log, server.ends) for log in sites.values())
+    stopped = server.ends if lost else _NEVER
+    gone = server.time(server.raw.count("\n", 0, end.start()) + 1) if end else stopped
+    return Participants(server, sites, over=bool(end), gone=gone)
+
+
+def _loses_server(log: Text, stopped: str) -> bool:
+    """Return whether a site's process lost its connection after the server's log had stopped."""
+    joined = _JOINED.search(log.raw)
+    closed = joined and re.search(rf"Not Connected\] is closed PID: {joined[1]}$", log.raw, re.MULTILINE)
+    ended = ENDED.search(log.raw)
+    if not closed or (ended and ended.start() < closed.start()):
+        return False
+    return log.time(log.raw.count("\n", 0, closed.start()) + 1) > stopped
 
 
 def find_echoes(found: Iterable[Match]) -> Iterator[Match]:
@@ -55,32 +91,28 @@ def find_echoes(found: Iterable[Match]) -> Iterator[Match]:
         yield one._replace(rank="echo") if follows else one
 
 
-def find_silent(logs: list[Text]) -> Iterator[Match]:
-    """Find the sites whose logs stop in a task: with the server's end, they died; else they owe a result."""
-    logs_of = {find_role(log): log for log in logs if find_role(log)}
-    server = logs_of.pop(SERVER, None)
+def find_silent(participants: Participants) -> Iterator[Match]:
+    """Find the server, if it died; else the sites whose logs stop in a task.
+
+    With the server's end, they died; else they owe a result.
+    """
+    server = participants.server
     if server is None:
         return
+    if not participants.over and participants.gone != _NEVER:
+        yield make_stated(server, server.last, "server_died", stopped=server.ends[11:19])
+        return
     over = bool(ENDED.search(server.raw))
-    for site, log in logs_of.items():
+    for site, log in participants.sites.items():
         given = list(GIVEN.finditer(log.raw))
         if not given or ENDED.search(log.raw) or RETURNED.search(log.raw, given[-1].end()):
             continue
         if over and log.ends >= server.ends:
             continue
-        task, said = given[-1][1], _last_words(log, len(log.raw))
-        line = log.raw.rstrip().count("\n") + 1
-        after = f"{count_seconds(log.ends, server.ends) or 0:.0f} s before the server's"
-        died = f"{site}'s log stops in its task {task}, {after}: its process died.{said}"
-        owes = f"{site} was given its task {task} and has not returned it.{said}"
-        finding = Finding(
-            name="site_died" if over else "site_owes_a_result",
-            cause=died if over else owes,
-            layer="host" if over else "job",
-            remedy=_DIED if over else _OWES,
-            confidence="likely" if over else "possible",
-        )
-        yield make_find(log, line, "symptom" if over else "guess", finding)._replace(doubt=0)
+        name, time = ("site_died", log.ends) if over else ("site_owes_a_result", _NEVER)
+        before = f"{count_seconds(log.ends, server.ends) or 0:.0f}"
+        words = {"site": site, "task": given[-1][1], "said": _last_words(log, len(log.raw))}
+        yield make_stated(log, log.last, name, before=before, **words)._replace(time=time)
 
 
 def add_last_words(one: Match, log: Text) -> Match:
@@ -107,16 +139,8 @@ def find_ended_scripts(logs: list[Text]) -> Match | None:
         if not waiting:
             continue
         sites = list(dict.fromkeys(find_client(block) or "a site" for block in waiting.values()))[:_NAMED]
-        finding = Finding(
-            name="script_ended_in_client",
-            cause=f"The training script of {', '.join(sites)} ended before it sent the result of its task, "
-            "and NVFlare's client, in which it ran, waits for that without end.",
-            layer="job",
-            remedy="Let the script go on, with a result for each task, until flare.is_running() is false: it "
-            "returned early, called sys.exit, or raised what it printed to job.log alone.",
-            confidence="certain",
-        )
-        return make_find(log, log.line(next(iter(waiting))), "symptom", finding)._replace(doubt=0)
+        line = log.line(next(iter(waiting)))
+        return make_stated(log, line, "script_ended_in_client", sites=", ".join(sites))
     return None
 
 
@@ -128,12 +152,5 @@ def find_overwritten(logs: list[Text]) -> Match | None:
         return None
     if _FEDERATED in server.raw[:_FIRST_LINE]:  # its parent process logs before it
         return None
-    finding = Finding(
-        name="two_runs_of_one_name",
-        cause="Another run of the same name emptied this run's workspace: "
-        f"the server's log begins at {server.begins}, the run's console at {console.begins}.",
-        layer="job",
-        remedy="Give each run a workspace or a name of its own.",
-        confidence="likely",
-    )
-    return make_find(server, 1, "cause", finding)._replace(time="", doubt=0)
+    began = {"server": server.begins, "console": console.begins}
+    return make_stated(server, 1, "two_runs_of_one_name", **began)._replace(time="")

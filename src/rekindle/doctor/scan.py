@@ -2,14 +2,14 @@
 """Searches a text for the catalogue's failures."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from rekindle.records import Confidence, Finding
 
-from .catalogue import Entry, Rank, load_catalogue, match_releases
+from .catalogue import Entry, Rank, load_catalogue, load_statements, match_releases
 from .texts import Text
 
 _RANKS: tuple[Rank, ...] = ("cause", "symptom", "guess", "echo")
@@ -28,16 +28,12 @@ class Match(NamedTuple):
     nearness: int
     at: int
     """The line that shows it."""
-    through: int
-    """The last line that it is about."""
-    last: int
-    """The last line that it could as well be about."""
+    covers: frozenset[int]
+    """The lines that say it, wherever they repeat it; none if a peer that is gone explains all of them."""
     doubt: int = 1
     """Nothing if the catalogue knows it, or the process itself wrote it down; 2 if its words say little."""
     settled: bool = False
     """Whether its text went on from it."""
-    covers: frozenset[int] = frozenset()
-    """The lines that say it, wherever they repeat it; none where only ``at`` does."""
 
     @property
     def order(self) -> tuple[int, int, str, int, str, int]:
@@ -47,15 +43,24 @@ class Match(NamedTuple):
         return rank, self.doubt, self.time, self.nearness, finding.file or "", finding.line or 0
 
 
-def make_find(text: Text, at: int, rank: Rank, finding: Finding) -> Match:
-    """Return what a line of a text shows, which it is about alone."""
+def make_find(text: Text, at: int, rank: Rank, finding: Finding, covers: Iterable[int] = ()) -> Match:
+    """Return what a line of a text shows, and the lines that ``covers`` names."""
     finding = replace(finding, file=text.file, line=text.place(at))
-    return Match(finding, rank, text.time(at), text.nearness, at, at, at)
+    return Match(finding, rank, text.time(at), text.nearness, at, frozenset((at, *covers)))
 
 
-def search_catalogue(text: Text, installed: Mapping[str, str]) -> list[Match]:
-    """Return the first place of each entry in ``text``; ``installed`` are versions by package."""
-    by_place: dict[tuple[int, Rank], Match] = {}
+def make_stated(text: Text, at: int, name: str, **words: str) -> Match:
+    """Return what is stated of a line, with words for those in braces."""
+    said = load_statements()[name]
+    cause = said.cause.format(**words)
+    finding = Finding(
+        name=name, cause=cause, layer=said.layer, remedy=said.remedy, confidence=said.confidence
+    )
+    return make_find(text, at, said.rank, finding)._replace(doubt=0)
+
+
+def search_catalogue(text: Text, installed: Mapping[str, str]) -> Iterator[Match]:
+    """Yield each entry that ``text`` has, with all its lines; ``installed`` are versions by package."""
     for entry in load_catalogue():
         applies = match_releases(entry.versions, installed)
         matches = iter(()) if applies is False else entry.expression.finditer(text.body)
@@ -72,21 +77,15 @@ def search_catalogue(text: Text, installed: Mapping[str, str]) -> list[Match]:
             confidence=entry.confidence if applies else _LESS[entry.confidence],
         )
         at = text.line(match.end() if match.group().startswith("\n") else match.start())
-        found = make_find(text, at, entry.rank, finding)._replace(
-            through=text.line(match.end()),
-            last=places[-1][1],
-            doubt=int(entry.generic),
-            covers=frozenset(line for first, end in places for line in range(first, end + 1)),
-        )
-        by_place.setdefault((found.through, entry.rank), found)
-    return list(by_place.values())
+        covers = (line for first, end in places for line in range(first, end + 1))
+        yield make_find(text, at, entry.rank, finding, covers)._replace(doubt=int(entry.generic))
 
 
 def _quoting(entry: Entry, match: re.Match[str]) -> str:
     """Return the cause; where it names nothing, with its line, as far as a cause has room."""
     cause = entry.message(match)
     room = SHORT - len(cause)
-    if any(match.groupdict().values()) or entry.rank == "echo" or room < _ROOM:
+    if any(match.groupdict().values()) or entry.rank in ("echo", "guess") or room < _ROOM:
         return cause
     start = match.string.rfind("\n", 0, match.start() + 1) + 1
     line = match.string[start : start + _LONGEST * 8].partition("\n")[0]

@@ -38,8 +38,6 @@ _PREFIX, _MORE = (
 _WRITTEN_OVER = re.compile(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
 _LONG = re.compile(r"\n([^\n]{8192})[^\n]*([^\n]{8192})")
 """A line of which both ends are kept."""
-_BAR = re.compile(r"\n[^\n]{0,400}?\d(?:it/s|s/it)(?:, [^\]\n]{0,200})?\](?=\S)")
-"""A progress bar in whose line something else was printed."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,16}m")
 _TIME = re.compile(
     r"^\[?(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)[,.](\d{3})(?:\d{3}([+-]\d\d:\d\d))?", re.MULTILINE
@@ -121,6 +119,11 @@ class Text:
         return _timestamp(next(filter(None, stamps), None))
 
     @cached_property
+    def last(self) -> int:
+        """The number of the last line that is not empty."""
+        return self.raw.rstrip().count("\n") + 1
+
+    @cached_property
     def nearness(self) -> int:
         """How close the file is to what failed: a site's log, then the server's, then others."""
         path = Path(self.file)
@@ -138,8 +141,6 @@ def decode_text(file: str, content: bytes) -> Text:
     decoded = content.replace(b"\0", b"").decode("utf-8", "replace")
     if "\r" in decoded:
         decoded = _WRITTEN_OVER.sub("", decoded.replace("\r\n", "\n"))
-    if "/s]" in decoded or "/it]" in decoded:
-        decoded = _BAR.sub("\n", f"\n{decoded}")[1:]
     decoded = _LONG.sub(r"\n\1 … \2", f"\n{decoded}")[1:]
     plain = _COLOUR.sub("", decoded)
     if records := read_json_lines(plain):

@@ -40,7 +40,7 @@ def _process(file: str, line: str) -> str:
 
 def _moment(time: str, by: str, at: int, log: Text) -> Moment:
     said = log.content(at).strip() or log.raw_line(at)
-    line, last = log.place(at), log.place(log.raw.rstrip().count("\n") + 1)
+    line, last = log.place(at), log.place(log.last)
     after = f"the log goes on for {last - line} lines" if last > line else "the log ends"
     if last > line and (elapsed := count_seconds(time, log.ends)):
         after = f"the log goes on for {elapsed:.0f} s"

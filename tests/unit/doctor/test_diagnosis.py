@@ -298,8 +298,8 @@ def test_what_is_no_log_is_one_sentence_with_a_fix(tmp_path):
     [
         ("nvidia-smi", "/usr/lib/python3.12/subprocess.py", "A program is missing", "driver"),
         ("ffmpeg", "/opt/python/lib/python3.12/subprocess.py", "A program is missing", "environment"),
-        ("labels", "/data/job/client.py", "A process raised", "job"),
-        ("/data/labels", "/usr/lib/python3.12/subprocess.py", "A process raised", "job"),
+        ("labels", "/data/job/client.py", "A file is missing", "job"),
+        ("/data/labels", "/usr/lib/python3.12/subprocess.py", "A file is missing", "job"),
     ],
 )
 def test_what_subprocess_cannot_start_is_a_program(tmp_path, name, where, cause, layer):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from rekindle.doctor import diagnose_texts, texts
+from rekindle.doctor.subjects import find_subject
 
 LINES = {
     "shared_memory_full": "RuntimeError: DataLoader worker (pid 5787) is killed by signal: Bus error. It is",
@@ -143,3 +144,39 @@ def test_a_contained_memory_error_is_the_gpus():
 
 def test_a_line_that_reports_an_error_is_no_progress():
     assert "hub-3" in _diagnose("ERROR: step 3 loss nan: connection refused by hub-3\n")[0].cause
+
+
+def test_a_program_that_names_itself_before_each_line_is_no_host():
+    (found,) = _diagnose(
+        "sbatch: error: Invalid qos\nsbatch: error: Batch job submission failed: Invalid qos\n"
+    )
+    assert "sbatch: error: " in found.cause
+
+
+def test_what_another_daemon_started_takes_back_nothing_that_the_kernel_reports():
+    error = 'XFS (dm-3): metadata I/O error in "xfs_da_read_buf" at daddr 0x1b3 len 8 error 74'
+    started = "Nov  2 10:00:05 s1 systemd[1]: Started Daily Cleanup of Temporary Directories.\n"
+    assert _diagnose(f"Nov  2 10:00:00 s1 kernel: {error}\n{started}")[0].layer == "host"
+    assert not _diagnose(f"Nov  2 10:00:00 s1 fsd[7]: {error}\n{started}")
+
+
+def test_a_status_of_http_is_no_code_of_cuda():
+    assert find_subject("Error: 500 x").row.meaning == "The build has no code for this GPU"
+    assert find_subject("HTTPError: 500 x") is None
+
+
+def test_an_exception_inside_a_package_asks_what_the_job_gives_to_it():
+    raised = 'Traceback (most recent call last):\n  File "/v/{}", line 9, in f\n    g()\nRuntimeError: no\n'
+    assert "gives to torch" in _diagnose(raised.format("site-packages/torch/nn.py"))[0].remedy
+    assert _diagnose(raised.format("job/train.py"))[0].remedy == "Correct what raises at train.py:9."
+
+
+def test_a_trainers_error_that_nobody_knows_comes_before_a_death_that_nobody_explains(tmp_path):
+    stamp = "2026-11-28 13:07:0{} - {}\n"
+    said = stamp.format("5,901", "SubprocessLauncher - INFO - ERROR: the gate is shut")
+    died = stamp.format(
+        "7,337", "ClientAPILauncherExecutor - INFO - [identity=a] - launcher completed with status failed"
+    )
+    log = texts.decode_text("site-1/log.txt", (said + died).encode())
+    cause, *_ = diagnose_texts([log]).findings
+    assert (cause.layer, cause.cause) == ("job", "the gate is shut")

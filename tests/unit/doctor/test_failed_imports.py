@@ -40,6 +40,11 @@ def _cause(line):
             "job",
             "import each other",
         ),
+        (
+            "ImportError: /v/flash_attn_2_cuda.cpython-310-x86_64-linux-gnu.so: undefined symbol: _ZN3c1",
+            "environment",
+            "build of flash_attn_2_cuda",
+        ),
     ],
 )
 def test_what_is_missing_decides_what_to_do(line, layer, remedy):

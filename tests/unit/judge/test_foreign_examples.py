@@ -26,7 +26,7 @@ BAD = {
     "one-empty-result": ("FAIL", "site-1 returned a result without parameters."),
     "raises-before-init": ("FAIL", "A process raised ValueError: before at client.py:47."),
     "cyclic-site-fails": ("FAIL", "A process raised ValueError: broken at client.py:73."),
-    "cross-val-no-model": ("FAIL", "The server logged: Unable to load NP Model: FileNotFoundError"),
+    "cross-val-no-model": ("FAIL", "A file is missing: Unable to load NP Model: FileNotFoundError"),
     "mlflow-at-sites-refused": ("FAIL", "site-1 logged: Receiver initialize failed with The filesystem"),
     "flower-no-data": ("FAIL", "Flower's round 1 had 0 results and 2 failures of 2 sites."),
     "external-trainer-died": ("HUNG", "A process raised TypeError: expect 'weight_mean' value to be"),
