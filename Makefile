@@ -62,7 +62,7 @@ examples: all
 
 # How often the doctor is right on failures of the field: layer and remedy, as a reader would count.
 doctor: all
-	PYTHONPATH=src:tests/unit $(BIN)/python benchmarks/doctor.py
+	PYTHONPATH=src:tests $(BIN)/python benchmarks/doctor.py
 
 # The site of docs/, in docs/_build; offline once its packages are there.
 docs: .venv/.docs

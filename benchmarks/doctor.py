@@ -10,7 +10,7 @@ written before the log was run.
 
 from collections import Counter
 
-from field_logs import failures, grade, healthy, root  # type: ignore[import-not-found]
+from samples.field_logs import failures, grade, healthy, root  # type: ignore[import-not-found]
 
 GRADES = ("right", "half", "wrong", "silent")
 

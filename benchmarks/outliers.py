@@ -4,9 +4,10 @@
     .venv/bin/python benchmarks/outliers.py           # about 15 minutes on one core
 
 First one measurement alone, for several limits: those in src/rekindle/acceptance/ were chosen by this. Then
-complete fleets of hosts with 8 GPUs of a model without norms, with all measurements that tests/fleets.py has
-a spread for: each GPU, pair and host is compared within its host and with the fleet, and any may be a false
-alarm. One of every 200 GPUs, and at least one, is 10 % slow in one measurement.
+complete fleets of hosts with 8 GPUs of a model without norms, with all measurements for which
+tests/samples/fleets.py has a spread: each GPU, pair and host is compared within its host and with the
+fleet, and any may be a false alarm. One of every 200 GPUs, and at least one, is 10 % slow in one
+measurement.
 """
 
 import sys
@@ -19,7 +20,7 @@ from msgspec.structs import replace
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from fleets import H200, accepted, edited, kind, times
+from samples.fleets import H200, accepted, edited, kind, times
 
 from rekindle.acceptance import compare_hosts, comparison, evaluate_figures, judge_acceptance
 from rekindle.acceptance.catalogue import Measure, load_limits, load_measures

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from lab import LabError
 from lab.machine import check
-from plays import REPOSITORY, play
+from running.plays import REPOSITORY, play
 from xdist.scheduler import LoadScopeScheduling
 
 SCOPES = {

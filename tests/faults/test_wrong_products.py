@@ -6,7 +6,7 @@ import os
 import subprocess
 
 import pytest
-from plays import REPOSITORY
+from running.plays import REPOSITORY
 
 COMPARE = """
 import json, sys

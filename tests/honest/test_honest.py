@@ -3,7 +3,7 @@
 
 import pytest
 from habits import HABITS
-from kinds import (
+from running.kinds import (
     AVERAGE,
     DIFFERENCES,
     EXECUTOR,
@@ -16,7 +16,7 @@ from kinds import (
     optimizer,
     quantised,
 )
-from own_jobs import JOB_OF_CLASSES, Edit, OwnJob, aggregator, client, own_workflow, swarm
+from running.own_jobs import JOB_OF_CLASSES, Edit, OwnJob, aggregator, client, own_workflow, swarm
 
 EIGHT = "x, y = (x[:8], y[:8]) if site else (x, y)"
 HALF = "params = {n: v.half() if v.is_floating_point() else v for n, v in model.state_dict().items()}"

@@ -8,14 +8,14 @@ from contextlib import suppress
 
 import psutil
 import pytest
-from docker_daemon import daemon
 from lab.base import base
+from lab.docker_daemon import daemon
 from lab.machine import alone
-from own_jobs import supervisor
-from plays import REPOSITORY
-from podman import running
-from toys import toy
-from waits import until
+from lab.podman import running
+from running.own_jobs import supervisor
+from running.plays import REPOSITORY
+from running.toys import toy
+from running.waits import until
 
 from rekindle.host.leftovers import end_processes
 from rekindle.host.leftovers import find_running as runs_of

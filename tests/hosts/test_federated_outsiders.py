@@ -7,7 +7,7 @@ import pytest
 import yaml
 from federations import HOSTS, SERVER, root
 from lab.labs import WHEELHOUSE
-from plays import play
+from running.plays import play
 
 from rekindle.federation.authority import ADMIN, Authority, identify_lease
 from rekindle.federation.records import KitRecord

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from lab.labs import Lab
-from plays import play
+from running.plays import play
 
 from rekindle.records import Outcome, read_record
 

@@ -6,7 +6,7 @@ import re
 import subprocess
 
 import pytest
-from plays import REPOSITORY
+from running.plays import REPOSITORY
 
 SCENARIOS = {path.parent.name for path in REPOSITORY.glob("molecule/*/molecule.yml")} - {"default"}
 

@@ -5,10 +5,10 @@ import json
 import os
 
 import pytest
-import shims
+from lab import shims
 from lab.labs import Lab
 from listing import listing
-from plays import OWN_PLAYBOOK, play
+from running.plays import OWN_PLAYBOOK, play
 
 PLAYBOOK = """\
 - hosts: all

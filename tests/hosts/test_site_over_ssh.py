@@ -6,7 +6,7 @@ import re
 import subprocess
 
 import pytest
-from plays import play
+from running.plays import play
 
 from rekindle.records import EnvRecord, HostRecord, VerdictRecord, read_record
 

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import yaml
-from plays import SMALLEST, checkout, play
+from running.plays import SMALLEST, checkout, play
+from running.waits import until
 from slurm_runs import ASKED, PT_DDP, asked, built, in_mid_run, verdict
-from waits import until
 
 from rekindle.doctor import diagnose_texts, read_logs
 from rekindle.judge import judge_run

@@ -10,7 +10,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from many_hosts import many_hosts
+from samples.many_hosts import many_hosts
 
 from rekindle.cli.board import make_board
 from rekindle.report.board_page import render_board_page

@@ -13,8 +13,8 @@ import pytest
 import yaml
 from lab.base import base
 from lab.machine import alone
-from plays import REPOSITORY, checkout, play
-from podman import registry, running
+from lab.podman import registry, running
+from running.plays import REPOSITORY, checkout, play
 
 from rekindle.records import EnvRecord, ImagesRecord, VerdictRecord, read_record
 from rekindle.records.events import SampleEvent

@@ -8,8 +8,8 @@ import subprocess
 
 import msgspec
 import pytest
-from plays import REPOSITORY, SMALLEST, checkout, play
-from slurm_stand_in import stand_in
+from lab.slurm_stand_in import stand_in
+from running.plays import REPOSITORY, SMALLEST, checkout, play
 
 from rekindle.judge.checks.nodes import nodes_keep_pace
 from rekindle.judge.opener import open_run

@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import shims
-from plays import HANGS_S, OWN_PLAYBOOK
+from lab import shims
+from running.plays import HANGS_S, OWN_PLAYBOOK
 
 from rekindle.records import Outcome, read_record
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from plays import REPOSITORY
-from slurm_queue import Queue
+from lab.slurm_queue import Queue
+from running.plays import REPOSITORY
 
 from rekindle import locks
 

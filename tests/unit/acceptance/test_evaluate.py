@@ -2,8 +2,8 @@
 """One host's figures against norms and each other, and its verdict."""
 
 import pytest
-from fleets import accepted, edited, kind, times, value
 from msgspec.structs import replace
+from samples.fleets import accepted, edited, kind, times, value
 
 from rekindle.acceptance import evaluate_figures, find_failed_gpus, judge_acceptance
 from rekindle.acceptance.catalogue import load_measures, load_norms

@@ -4,8 +4,8 @@
 from functools import cache
 
 import pytest
-from fleets import accepted, edited, kind, times, value
 from msgspec.structs import replace
+from samples.fleets import accepted, edited, kind, times, value
 
 from rekindle.acceptance import compare_hosts, evaluate_figures, judge_acceptance
 

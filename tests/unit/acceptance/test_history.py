@@ -2,8 +2,8 @@
 """A GPU compared with its own past."""
 
 import pytest
-from fleets import accepted, edited, kind, times, value
 from msgspec.structs import replace
+from samples.fleets import accepted, edited, kind, times, value
 
 from rekindle.acceptance import find_changes
 

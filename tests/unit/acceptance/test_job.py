@@ -9,7 +9,7 @@ from pathlib import Path
 from shutil import copytree, ignore_patterns
 
 import pytest
-from mig_hosts import cut_gpus, list_instances, name_instance
+from samples.mig_hosts import cut_gpus, list_instances, name_instance
 
 from rekindle.acceptance import evaluate_figures, judge_acceptance
 from rekindle.records import AcceptanceRecord

@@ -2,8 +2,8 @@
 """Several looks at a figure, on their host, in a fleet and over time."""
 
 import pytest
-from fleets import accepted, edited, kind, value
 from msgspec.structs import replace
+from samples.fleets import accepted, edited, kind, value
 
 from rekindle.acceptance import (
     compare_hosts,

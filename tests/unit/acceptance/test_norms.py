@@ -5,9 +5,9 @@ import json
 import shutil
 
 import pytest
-from fleets import accepted, edited, kind, times
 from msgspec.structs import replace
-from recorded_edits import each_event
+from samples.edits import each_event
+from samples.fleets import accepted, edited, kind, times
 
 from rekindle.acceptance import evaluate_figures, judge_acceptance, make_norms, read_norms
 from rekindle.judge.measurements import judge_measurements

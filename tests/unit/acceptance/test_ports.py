@@ -5,8 +5,8 @@ from importlib import import_module
 
 import msgspec
 import pytest
-from fleets import accepted, edited, kind
 from msgspec.structs import replace
+from samples.fleets import accepted, edited, kind
 
 from rekindle.acceptance import compare_hosts, evaluate_figures, judge_acceptance
 from rekindle.records import Measurement

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 from ansible.plugins.action import ActionBase
-from plays import REPOSITORY
+from running.plays import REPOSITORY
 
 from rekindle.jobs import lease
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from msgspec.structs import replace
-from report_folders import FAIL, HOST, PASS, PLAN
+from samples.folders import FAIL, HOST, PASS, PLAN
 
 from rekindle.records import LeaseRecord, write_record
 

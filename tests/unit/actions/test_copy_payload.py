@@ -7,10 +7,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import solver_hosts
 from ansible.errors import AnsibleActionFail
 from msgspec.structs import replace
-from plays import REPOSITORY
+from running.plays import REPOSITORY
+from samples import hosts as solver_hosts
 
 from rekindle.records import PayloadRecord, PlanRecord, format_time, read_record, write_record
 

@@ -7,8 +7,8 @@ from datetime import datetime, timezone
 import pytest
 import yaml
 from msgspec.structs import replace
-from plays import REPOSITORY
-from report_folders import PASS
+from running.plays import REPOSITORY
+from samples.folders import PASS
 
 from rekindle.jobs import lease
 from rekindle.judge.measurements import judge_measurements

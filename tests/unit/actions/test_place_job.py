@@ -7,8 +7,8 @@ import zipfile
 
 import pytest
 from msgspec.structs import replace
-from plays import REPOSITORY
-from report_folders import PASS
+from running.plays import REPOSITORY
+from samples.folders import PASS
 
 from rekindle import jobs
 from rekindle.host.payload import digest_payload

@@ -6,7 +6,7 @@ import shutil
 from types import SimpleNamespace
 
 import pytest
-from docker_stand_in import Docker, digest
+from lab.docker_stand_in import Docker, digest
 from msgspec.structs import replace
 
 from rekindle.records import Engine, HostRecord, ImagesRecord, PlanRecord, read_record, write_record

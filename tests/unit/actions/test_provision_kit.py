@@ -8,8 +8,8 @@ from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 
 import pytest
-from certificate_requests import Signer, csr, packed
 from msgspec.structs import replace
+from samples.certificate_requests import Signer, csr, packed
 
 from rekindle.federation.authority import Authority
 from rekindle.federation.records import KitRecord

@@ -2,7 +2,7 @@
 """The task that ends a playbook: it fails unless everything passed, and the reports are there in any case."""
 
 import pytest
-from report_folders import add_host, fill, three_hosts
+from samples.folders import add_host, fill, three_hosts
 
 REPORTS = ["junit.xml", "metrics.prom", "report.html", "results.json"]
 

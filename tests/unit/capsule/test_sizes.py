@@ -5,7 +5,7 @@ import hashlib
 import re
 
 import pytest
-from solver_hosts import H200, host, python
+from samples.hosts import H200, host, python
 
 from rekindle import locks
 from rekindle.capsule import sizes

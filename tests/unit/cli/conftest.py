@@ -7,7 +7,7 @@ import sys
 import jsonschema
 import pytest
 from msgspec.structs import replace
-from recorded_edits import packed, under
+from samples.edits import packed, under
 
 from rekindle import cli
 from rekindle.records import PlacedRecord, RunSpec, read_record, write_record

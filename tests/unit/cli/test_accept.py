@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rekindle accept``: what it takes, what it prints, and its statuses."""
 
-from fleets import accepted, edited, kind, times, value
-from report_folders import fill_accepted as fill
+from samples.fleets import accepted, edited, kind, times, value
+from samples.folders import fill_accepted as fill
 
 
 def test_a_healthy_fleet_is_good(call, tmp_path):

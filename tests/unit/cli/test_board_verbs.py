@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from msgspec.structs import replace
-from report_folders import FAIL, PASS, add_host, fill
+from samples.folders import FAIL, PASS, add_host, fill
 
 from rekindle.cli import board
 

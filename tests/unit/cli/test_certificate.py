@@ -4,9 +4,9 @@
 import re
 
 import pytest
-from fleets import accepted, edited, kind, times
 from msgspec.structs import replace
-from report_folders import HOST, fill_accepted
+from samples.fleets import accepted, edited, kind, times
+from samples.folders import HOST, fill_accepted
 
 from rekindle.records import write_record
 from rekindle.results import certificate, signature, state

@@ -12,7 +12,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from msgspec.structs import replace
-from report_folders import FAIL, add_host, fill, three_hosts
+from samples.folders import FAIL, add_host, fill, three_hosts
 
 from rekindle.capsule.wheelhouse import LockBundle
 from rekindle.cli.verbs import HELP, load_verb

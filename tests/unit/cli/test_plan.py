@@ -6,7 +6,7 @@ import hashlib
 import msgspec
 import pytest
 from msgspec.structs import replace
-from solver_hosts import H100, P100, RTX5090, V100, host, python
+from samples.hosts import H100, P100, RTX5090, V100, host, python
 
 from rekindle.records import Driver, PciGpu, PlanRecord, write_record
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from report_folders import FAIL, PASS, PLAN, add_host, fill
+from samples.folders import FAIL, PASS, PLAN, add_host, fill
 
 from rekindle.cli import upgrade
 from rekindle.results.contents import gather_results

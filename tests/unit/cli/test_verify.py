@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from recorded_edits import edit
+from samples.edits import edit
 
 from rekindle.records import Complaint, RunSpec, VerdictRecord, read_record
 from rekindle.results import journal, seal, signature, state

@@ -5,7 +5,7 @@ import os
 import shutil
 
 import pytest
-from recorded_edits import edit
+from samples.edits import edit
 
 from rekindle.host import files
 from rekindle.report.reports import write_reports

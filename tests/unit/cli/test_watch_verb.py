@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import jsonschema
 import pytest
-from report_folders import NOW, PASS, PLAN, add_host, fill
+from samples.folders import NOW, PASS, PLAN, add_host, fill
 
 from rekindle.cli import watch
 from rekindle.records.text import ERASE

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from plays import OWN_PLAYBOOK, REPOSITORY
+from running.plays import OWN_PLAYBOOK, REPOSITORY
 
 BIN = Path(sys.executable).parent
 

@@ -5,7 +5,7 @@ import json
 import shutil
 
 import pytest
-from recorded_edits import added, edit, json_in
+from samples.edits import added, edit, json_in
 
 from rekindle.doctor import diagnose_run as diagnosis_of
 from rekindle.doctor import diagnose_texts, read_logs

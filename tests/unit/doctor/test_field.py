@@ -7,7 +7,7 @@ import re
 from collections import Counter
 
 import pytest
-from field_logs import failures, found, healthy, outcome, root
+from samples.field_logs import failures, found, healthy, outcome, root
 
 from rekindle.doctor import diagnose_run, diagnose_texts, read_logs, texts
 from rekindle.doctor.catalogue import load_catalogue

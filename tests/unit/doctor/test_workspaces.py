@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
-from one_cause import agree
+from samples.one_cause import agree
 
 from rekindle.doctor import diagnose_run
 from rekindle.judge import judge_run

@@ -2,8 +2,8 @@
 """Links against norms, which hosts that are right make, and against their own past."""
 
 import pytest
-from fleets import accepted, kind
 from msgspec.structs import replace
+from samples.fleets import accepted, kind
 
 from rekindle.acceptance import make_norms, read_norms
 from rekindle.fabric.judgement import judge_fabric

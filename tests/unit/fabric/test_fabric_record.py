@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from report_folders import HOST, NOW, PLAN, add_host, fill, rows
+from samples.folders import HOST, NOW, PLAN, add_host, fill, rows
 
 from rekindle.fabric.judgement import judge_fabric
 from rekindle.fabric.parts import make_parts

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 from msgspec.structs import replace
-from recorded_edits import json_in
+from samples.edits import json_in
 
 from rekindle.federation import parts
 from rekindle.host import folders

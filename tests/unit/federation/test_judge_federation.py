@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from recorded_edits import edit, json_in, replaced, result_of
+from samples.edits import edit, json_in, replaced, result_of
 
 from rekindle.flare.configuration import AGGREGATED, FLOWS, Workflow
 from rekindle.flare.tasks import Account

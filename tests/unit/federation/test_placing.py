@@ -3,7 +3,7 @@
 
 import pytest
 from msgspec.structs import replace
-from report_folders import HOST
+from samples.folders import HOST
 
 from rekindle.federation.placement import Members, take_common
 from rekindle.federation.records import Participant, make_member

@@ -6,9 +6,9 @@ import os
 import zipfile
 
 import pytest
-from certificate_requests import KEY, Signer, csr, packed
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from samples.certificate_requests import KEY, Signer, csr, packed
 
 from rekindle.federation import certificates
 from rekindle.federation.authority import ADMIN, Authority, read_certificate

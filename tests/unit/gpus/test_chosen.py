@@ -3,7 +3,7 @@
 
 import pytest
 from msgspec.structs import replace
-from solver_hosts import A100, H200, host
+from samples.hosts import A100, H200, host
 
 from rekindle.gpus.choice import choose_gpus
 from rekindle.gpus.visibility import explain_hidden

@@ -3,7 +3,7 @@
 
 import pytest
 from msgspec.structs import replace
-from solver_hosts import A100, H100, H200, host, plan
+from samples.hosts import A100, H100, H200, host, plan
 
 from rekindle.gpus.visibility import explain_absent, explain_hidden, has_trace
 from rekindle.hostfacts import find_unmet

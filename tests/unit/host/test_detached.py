@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from running.waits import until
 from unfit import UNFIT
-from waits import until
 
 from rekindle.host import background, files
 from rekindle.host.look import is_held

@@ -4,7 +4,7 @@
 from xml.etree import ElementTree
 
 import pytest
-from mig_hosts import cut_gpus, list_instances, name_instance
+from samples.mig_hosts import cut_gpus, list_instances, name_instance
 
 from rekindle.host.instances import is_instance, list_gpus, list_visible
 

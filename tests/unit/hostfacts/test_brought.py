@@ -3,7 +3,7 @@
 
 import pytest
 from msgspec.structs import replace
-from solver_hosts import H100, host, plan
+from samples.hosts import H100, host, plan
 
 from rekindle.hostfacts import add_brought, choose_interpreter, describe_brought, find_archive, find_unmet
 from rekindle.records import FailedProbe, Python, RecordError

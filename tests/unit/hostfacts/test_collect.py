@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 from answers import XML
-from mig_hosts import cut_gpus, list_instances, name_instance
 from msgspec.structs import replace
+from samples.mig_hosts import cut_gpus, list_instances, name_instance
 
 from rekindle.gpus.choice import choose_gpus
 from rekindle.host import paths

@@ -3,7 +3,7 @@
 
 import pytest
 from answers import FRAMES
-from docker_stand_in import Docker
+from lab.docker_stand_in import Docker
 from msgspec.structs import replace
 from test_collect import collect  # noqa: F401 - a fixture
 

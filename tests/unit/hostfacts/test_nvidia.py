@@ -3,8 +3,8 @@ import re
 
 import pytest
 from answers import XML, frames, host, recorded
-from mig_hosts import SIZES, cut_gpus, list_instances, name_instance
 from msgspec.structs import replace
+from samples.mig_hosts import SIZES, cut_gpus, list_instances, name_instance
 
 from rekindle.gpus.visibility import explain_hidden, find_usable_gpus
 from rekindle.hostfacts import nvidia

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from report_folders import HOST, PLAN
+from samples.folders import HOST, PLAN
 
 from rekindle.jobs import find_stops, foresee_jobs, load_job
 from rekindle.records import Allocation

@@ -3,8 +3,8 @@
 
 import pytest
 from msgspec.structs import replace
-from solver_hosts import H100
-from solver_hosts import host as found_host
+from samples.hosts import H100
+from samples.hosts import host as found_host
 
 from rekindle.host import paths
 from rekindle.jobs import load_job

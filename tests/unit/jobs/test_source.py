@@ -3,7 +3,7 @@
 
 import pytest
 import yaml
-from plays import REPOSITORY
+from running.plays import REPOSITORY
 
 from rekindle.jobs.source import Source
 from rekindle.trainer import make_parser

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from lies import LIES as JOBS
-from one_cause import agree
-from recorded_edits import added, events, json_in, lines_in, put_lines, removed, replaced, result_of
+from samples.edits import added, events, json_in, lines_in, put_lines, removed, replaced, result_of
+from samples.one_cause import agree
 from test_example_lies import LIES as EXAMPLES
 from test_foreign import BROKEN as FOREIGN
 from test_foreign_examples import LIES as FOREIGN_EXAMPLES

@@ -2,7 +2,7 @@
 """How a verdict names an example that ran: its code, its mends and its stand-ins."""
 
 import pytest
-from recorded_edits import json_in, result_of
+from samples.edits import json_in, result_of
 
 from rekindle.judge import judge_run
 

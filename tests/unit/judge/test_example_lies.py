@@ -4,7 +4,7 @@
 import json
 
 import pytest
-from recorded_edits import each_event, events, json_in, removed, replaced, result_of
+from samples.edits import each_event, events, json_in, removed, replaced, result_of
 
 from rekindle.judge import judge_run
 from rekindle.records import RecordError

@@ -6,7 +6,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from recorded_edits import added, removed, replaced, result_of
+from samples.edits import added, removed, replaced, result_of
 
 from rekindle.judge import judge_run
 from rekindle.records import RecordError

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from recorded_edits import added, json_in, removed, replaced
+from samples.edits import added, json_in, removed, replaced
 
 from rekindle.judge import judge_run
 

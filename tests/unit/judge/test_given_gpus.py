@@ -4,7 +4,7 @@
 import shutil
 
 import pytest
-from recorded_edits import each_event, events, json_in, lines_in, put_lines, result_of
+from samples.edits import each_event, events, json_in, lines_in, put_lines, result_of
 
 from rekindle.judge import judge_run
 

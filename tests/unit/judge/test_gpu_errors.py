@@ -4,7 +4,7 @@
 import shutil
 
 import pytest
-from recorded_edits import lines_in, put_lines
+from samples.edits import lines_in, put_lines
 
 from rekindle.judge import CHECKS
 from rekindle.judge.opener import open_run

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from recorded_edits import each_event, lines_in, put_lines, replaced, result_of
+from samples.edits import each_event, lines_in, put_lines, replaced, result_of
 
 from rekindle.judge import judge_run
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the doctor finds, in the verdict."""
 
-from recorded_edits import edit
+from samples.edits import edit
 
 from rekindle.judge import judge_run
 

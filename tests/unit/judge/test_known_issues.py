@@ -3,7 +3,7 @@
 
 import pytest
 from msgspec.structs import replace
-from recorded_edits import edit, json_in
+from samples.edits import edit, json_in
 
 from rekindle.doctor.catalogue import load_catalogue
 from rekindle.judge import judge_run

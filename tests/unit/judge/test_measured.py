@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 from msgspec.structs import replace
-from recorded_edits import each_event, edit, events
+from samples.edits import each_event, edit, events
 
 from rekindle.judge import judge_run
 from rekindle.judge.measurements import describe_judgement, judge_measurements

@@ -5,7 +5,7 @@ import json
 import shutil
 
 import pytest
-from recorded_edits import events, json_in, result_of
+from samples.edits import events, json_in, result_of
 
 from rekindle.judge import judge_run
 

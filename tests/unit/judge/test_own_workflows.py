@@ -4,7 +4,7 @@
 import shutil
 
 import pytest
-from recorded_edits import events, replaced, result_of
+from samples.edits import events, replaced, result_of
 
 from rekindle.judge import judge_run
 

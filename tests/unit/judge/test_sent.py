@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 from msgspec.structs import replace
-from recorded_edits import result_of
+from samples.edits import result_of
 
 from rekindle.host.archive import FILE_LIMIT
 from rekindle.judge import judge_run

@@ -2,7 +2,7 @@
 """A job.py that prepares its data for long before it starts NVFlare."""
 
 import pytest
-from recorded_edits import edit, lines_in, put_lines
+from samples.edits import edit, lines_in, put_lines
 
 from rekindle.judge import judge_run
 

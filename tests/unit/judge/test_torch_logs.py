@@ -2,7 +2,7 @@
 """What torch logs of ranks that end, in the logs of a site and of the console."""
 
 import pytest
-from recorded_edits import result_of
+from samples.edits import result_of
 
 from rekindle.judge import judge_run
 

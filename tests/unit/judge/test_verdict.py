@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from recorded_edits import edit, events, json_in, result_of
+from samples.edits import edit, events, json_in, result_of
 
 from rekindle.judge import CHECKS, is_claim, judge_run
 from rekindle.judge.opener import open_run

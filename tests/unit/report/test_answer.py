@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from many_hosts import many_hosts
-from report_folders import FAIL, LEFT, PASS, PLAN, add_host, fill, three_hosts, typed
+from samples.folders import FAIL, LEFT, PASS, PLAN, add_host, fill, three_hosts, typed
+from samples.many_hosts import many_hosts
 
 from rekindle.records import Command, PlacedRecord, RunSpec, read_record, write_record
 from rekindle.records.text import clean_text, fold_line, format_duration

@@ -6,7 +6,7 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
-from report_folders import FAIL, PASS, PLAN, add_host, fill
+from samples.folders import FAIL, PASS, PLAN, add_host, fill
 
 from rekindle.judge.known_issues import KnownIssue
 from rekindle.report.board import format_board, format_markdown

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 from msgspec.structs import replace
-from report_folders import HOST, LEFT, NOW, PLAN, add_host, fill
+from samples.folders import HOST, LEFT, NOW, PLAN, add_host, fill
 
 from rekindle.host.paths import JOBS
 from rekindle.jobs import load_planned

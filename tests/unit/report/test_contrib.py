@@ -11,8 +11,8 @@ from threading import Thread
 import pytest
 import yaml
 from msgspec.structs import replace
-from plays import REPOSITORY
-from report_folders import FAIL, add_host, fill
+from running.plays import REPOSITORY
+from samples.folders import FAIL, add_host, fill
 
 from rekindle.report.reports import write_reports
 

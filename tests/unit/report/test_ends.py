@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 from msgspec.structs import replace
-from report_folders import LEFT, NOTHING, NOW, PLAN, add_host, fill
+from samples.folders import LEFT, NOTHING, NOW, PLAN, add_host, fill
 
 from rekindle.records import RetiredRecord, write_record
 from rekindle.report.answer import format_answer

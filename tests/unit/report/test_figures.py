@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The figures of a host's GPUs on its own page, and a verdict's checks in their lists."""
 
-from fleets import accepted, edited, kind, times
 from msgspec.structs import replace
-from report_folders import FAIL, PASS, RECORDINGS, fill_accepted
+from samples.fleets import accepted, edited, kind, times
+from samples.folders import FAIL, PASS, RECORDINGS, fill_accepted
 
 from rekindle.judge import judge_run
 from rekindle.records import ClaimResult

@@ -4,7 +4,7 @@
 import xml.etree.ElementTree as ET
 
 import msgspec
-from report_folders import FAIL, PASS, add_host, fill
+from samples.folders import FAIL, PASS, add_host, fill
 
 from rekindle.records import Diagnosis, Finding, Moment
 from rekindle.report.answer import format_answer

@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 
 import msgspec
 import pytest
-from many_hosts import many_hosts
-from report_folders import FAIL, HOST, LEFT, PASS, PLAN, SHA, add_host, fill, three_hosts
+from samples.folders import FAIL, HOST, LEFT, PASS, PLAN, SHA, add_host, fill, three_hosts
+from samples.many_hosts import many_hosts
 
 from rekindle.records import Finding, Gpu, JobRound, Rung
 from rekindle.report.html import Pages, make_plots

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 import msgspec
 import pytest
 from junitparser import JUnitXml
-from report_folders import FAIL, LEFT, PASS, add_host, fill, three_hosts
+from samples.folders import FAIL, LEFT, PASS, add_host, fill, three_hosts
 
 from rekindle.records import Outcome, read_record, write_record
 from rekindle.report.answer import format_answer

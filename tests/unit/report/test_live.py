@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 from callback_plays import PREFLIGHT, latest, make_repository, rows
-from report_folders import fill
+from samples.folders import fill
 
 from rekindle.records.text import ERASE
 from rekindle.results.journal import keep_playing

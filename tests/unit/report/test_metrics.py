@@ -7,11 +7,11 @@ import shutil
 import subprocess
 
 import pytest
-from fleets import accepted, edited, value
 from msgspec.structs import replace
-from plays import REPOSITORY
 from prometheus_client.parser import text_string_to_metric_families
-from report_folders import FAIL, LEFT, PASS, add_host, fill, fill_accepted, three_hosts
+from running.plays import REPOSITORY
+from samples.fleets import accepted, edited, value
+from samples.folders import FAIL, LEFT, PASS, add_host, fill, fill_accepted, three_hosts
 
 from rekindle.records import LeaseRecord, write_record
 from rekindle.report.metrics import render_metrics

@@ -4,7 +4,7 @@
 import re
 
 from msgspec.structs import replace
-from report_folders import FAIL, NOTHING, NOW, PASS, add_host, fill
+from samples.folders import FAIL, NOTHING, NOW, PASS, add_host, fill
 
 from rekindle.report.runs import format_runs, make_runs_data
 from rekindle.results.contents import gather_results

@@ -3,9 +3,9 @@
 
 import re
 
-from fleets import accepted, edited, kind, times
 from msgspec.structs import replace
-from report_folders import fill_accepted
+from samples.fleets import accepted, edited, kind, times
+from samples.folders import fill_accepted
 
 from rekindle.report.reports import format_summary, write_reports
 from rekindle.report.strip import BOTTOM, LEFT, RIGHT, TOP, draw_strip

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 import pytest
 from msgspec.structs import replace
-from report_folders import FAIL, PASS, add_host, fill
+from samples.folders import FAIL, PASS, add_host, fill
 
 from rekindle.report.watch import format_change, format_watch
 from rekindle.results.contents import gather_results

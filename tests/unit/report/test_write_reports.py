@@ -9,7 +9,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from report_folders import FAIL, LEFT, NOW, add_host, fill, three_hosts
+from samples.folders import FAIL, LEFT, NOW, add_host, fill, three_hosts
 
 from rekindle.cli import schema
 from rekindle.records import RecordError

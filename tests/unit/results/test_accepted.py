@@ -4,10 +4,10 @@
 import json
 
 import pytest
-from fleets import accepted as healthy
-from fleets import edited, kind, times, value
 from msgspec.structs import replace
-from report_folders import fill_accepted
+from samples.fleets import accepted as healthy
+from samples.fleets import edited, kind, times, value
+from samples.folders import fill_accepted
 
 from rekindle.records import write_record
 from rekindle.results.acceptance import compare_accepted

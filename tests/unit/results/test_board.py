@@ -3,7 +3,7 @@
 
 import pytest
 from msgspec.structs import replace
-from report_folders import FAIL, PASS, PLAN, add_host, fill
+from samples.folders import FAIL, PASS, PLAN, add_host, fill
 
 from rekindle.judge.known_issues import KnownIssue
 from rekindle.records import Outcome, PlacedRecord, RunSpec, read_record, write_record

@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 from msgspec.structs import replace
-from report_folders import FAIL, LEFT, PASS, PLAN, add_host, fill
+from samples.folders import FAIL, LEFT, PASS, PLAN, add_host, fill
 
 from rekindle.actions.base import fail_with
 from rekindle.actions.output import explain_failure

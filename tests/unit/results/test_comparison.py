@@ -3,7 +3,7 @@
 
 import pytest
 from msgspec.structs import replace
-from report_folders import FAIL, PASS, PLAN, RECORDINGS, add_host, fill
+from samples.folders import FAIL, PASS, PLAN, RECORDINGS, add_host, fill
 
 from rekindle.cli import diff
 from rekindle.cli.verb import FAILED, OK

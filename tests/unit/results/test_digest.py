@@ -4,9 +4,9 @@
 import re
 
 import pytest
-from fleets import accepted, edited, kind, times
 from msgspec.structs import replace
-from report_folders import FAIL, PASS, PLAN, add_host, fill, fill_accepted
+from samples.fleets import accepted, edited, kind, times
+from samples.folders import FAIL, PASS, PLAN, add_host, fill, fill_accepted
 
 from rekindle.report.board_page import render_board_page
 from rekindle.report.digest import format_digest, summarise_digest

@@ -5,7 +5,7 @@ import json
 
 import pytest
 from msgspec.structs import replace
-from report_folders import FAIL, LEFT, NOTHING, NOW, PASS, PLAN, add_host, fill, rows, three_hosts
+from samples.folders import FAIL, LEFT, NOTHING, NOW, PASS, PLAN, add_host, fill, rows, three_hosts
 
 from rekindle.records import Device, RecordError, RetiredRecord, write_record
 from rekindle.results.contents import gather_results

@@ -8,7 +8,7 @@ import tarfile
 
 import pytest
 from msgspec.structs import replace
-from recorded_edits import edit, json_in, packed, under
+from samples.edits import edit, json_in, packed, under
 
 from rekindle.judge import judge_run
 from rekindle.records import (

@@ -5,7 +5,7 @@ import json
 
 import pytest
 from msgspec.structs import replace
-from report_folders import FAIL, LEFT, NOTHING, PLAN, add_host, fill, rows
+from samples.folders import FAIL, LEFT, NOTHING, PLAN, add_host, fill, rows
 
 from rekindle.cli import judge
 from rekindle.cli.report import find_status

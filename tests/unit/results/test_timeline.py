@@ -7,8 +7,8 @@ import shutil
 
 import pytest
 from msgspec.structs import replace
-from recorded_edits import replaced
-from report_folders import PLAN, RECORDINGS, add_host, fill
+from samples.edits import replaced
+from samples.folders import PLAN, RECORDINGS, add_host, fill
 
 from rekindle.judge import judge_run
 from rekindle.report.html import Pages

@@ -5,7 +5,7 @@ import os
 
 import pytest
 from msgspec.structs import replace
-from report_folders import FAIL, HOST, LEFT, NOTHING, PASS, PLAN, add_host, fill
+from samples.folders import FAIL, HOST, LEFT, NOTHING, PASS, PLAN, add_host, fill
 
 from rekindle.records import LastProgress, LeaseRecord, parse_time, write_record
 from rekindle.results.journal import keep_playing

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from recorded_edits import under
+from samples.edits import under
 
 from rekindle import capsule, locks
 from rekindle.records import EnvRecord, RecordError, RetiredRecord, RunSpec, read_record

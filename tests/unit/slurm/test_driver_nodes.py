@@ -12,9 +12,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from slurm_stand_in import stand_in
-from toys import assert_gone, toy
-from waits import until
+from lab.slurm_stand_in import stand_in
+from running.toys import assert_gone, toy
+from running.waits import until
 
 from rekindle.driver.command import make_job_environment
 from rekindle.driver.places import find_place

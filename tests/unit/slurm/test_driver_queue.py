@@ -8,8 +8,8 @@ import sys
 
 import msgspec
 import pytest
-from slurm_stand_in import stand_in
-from toys import toy
+from lab.slurm_stand_in import stand_in
+from running.toys import toy
 
 from rekindle.judge import judge_run
 from rekindle.records import Allocation, RunEnd, RunSpec, read_record

@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 import psutil
 import pytest
-from slurm_stand_in import stand_in
-from toys import assert_gone, toy, wait_for
-from waits import until
+from lab.slurm_stand_in import stand_in
+from running.toys import assert_gone, toy, wait_for
+from running.waits import until
 
 from rekindle.records import Allocation, RunSpec, read_record, write_record
 

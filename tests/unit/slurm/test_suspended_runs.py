@@ -8,9 +8,9 @@ import time
 
 import psutil
 import pytest
-from slurm_stand_in import stand_in
-from toys import toy
-from waits import until
+from lab.slurm_stand_in import stand_in
+from running.toys import toy
+from running.waits import until
 
 from rekindle.records import Allocation, RunEnd, read_record
 from rekindle.slurm import clock

@@ -2,7 +2,7 @@
 """The build, or the axis that refuses, for hosts from Pascal to Blackwell; each with the fact it rests on."""
 
 import pytest
-from solver_hosts import (
+from samples.hosts import (
     A30,
     A100,
     B200,

@@ -4,7 +4,7 @@
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from solver_hosts import host, plan
+from samples.hosts import host, plan
 
 from rekindle import locks
 from rekindle.gpus.models import parse_version

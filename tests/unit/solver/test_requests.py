@@ -3,7 +3,7 @@
 
 import pytest
 from msgspec.structs import replace
-from solver_hosts import A100, GB10, H100, P100, RTX5090, V100, failed_axes, gpu, host, plan, python
+from samples.hosts import A100, GB10, H100, P100, RTX5090, V100, failed_axes, gpu, host, plan, python
 
 from rekindle.records import Driver, Gpu
 from rekindle.solver.catalogue import list_environments, load_rules

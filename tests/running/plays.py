@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-REPOSITORY = Path(__file__).parents[1]
+REPOSITORY = Path(__file__).parents[2]
 SMALLEST = {"sites": 1, "ranks_per_site": 1}
 """Fields of a job that is there to be started, on each node that it is given."""
 HANGS_S = 1800

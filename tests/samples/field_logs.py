@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from rekindle.doctor import diagnose_texts, texts
 
-FIELD = Path(__file__).parent / "doctor" / "field"
+FIELD = Path(__file__).parents[1] / "unit" / "doctor" / "field"
 HALVED = (
     "failures.txt",
     "fourth_failures.txt",

@@ -10,14 +10,14 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from fleets import accepted
 from msgspec.structs import replace
-from recorded_edits import added, replaced
-from report_folders import HOST, PLAN, RECORDINGS, fill
 
 from rekindle.doctor.catalogue import load_catalogue
 from rekindle.judge import judge_run
 from rekindle.records import Complaint, Outcome, write_record
+from samples.edits import added, replaced
+from samples.fleets import accepted
+from samples.folders import HOST, PLAN, RECORDINGS, fill
 
 RUNS = [
     RECORDINGS / "runs" / name

@@ -9,7 +9,7 @@ from pathlib import Path
 COMMAND = """#!{python}
 import json, sys
 sys.path.insert(0, {tests!r})
-import docker_stand_in
+from lab import docker_stand_in
 sys.exit(docker_stand_in.answer({state!r}, sys.argv[1:]))
 """
 LACKS = "Error response from daemon: pull access denied for {}, repository does not exist"
@@ -52,7 +52,7 @@ class Docker:
     def __init__(self, bin_folder):
         self.path, self._state = bin_folder / "docker", bin_folder / "state.json"
         bin_folder.mkdir(parents=True)
-        words = {"python": sys.executable, "tests": str(Path(__file__).parent), "state": str(self._state)}
+        words = {"python": sys.executable, "tests": str(Path(__file__).parents[1]), "state": str(self._state)}
         self.path.write_text(COMMAND.format(**words))
         self.path.chmod(0o755)
         state = {"runtimes": "runc", "images": [], "registry": [], "refusal": None, "asked": []}

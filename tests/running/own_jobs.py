@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-from plays import REPOSITORY
 from run_here import start_here
 
 from rekindle.driver.processes import read_status
 from rekindle.jobs import list_sent_data, load_job
 from rekindle.judge import judge_run
+from running.plays import REPOSITORY
 
-HONEST = Path(__file__).parent / "honest" / "jobs"
-OWN = Path(__file__).parent / "lookalikes" / "own"
+HONEST = Path(__file__).parents[1] / "honest" / "jobs"
+OWN = Path(__file__).parents[1] / "lookalikes" / "own"
 JOBS = REPOSITORY / "flare_jobs"
 PORT_TAKEN = "A port that the run needs is held by another process"
 

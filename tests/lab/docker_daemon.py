@@ -7,7 +7,7 @@ import time
 from contextlib import contextmanager
 
 from lab.machine import run
-from podman import Podman
+from lab.podman import Podman
 
 _PACKAGES = ("docker.io", "containerd")
 _COMMAND = """#!/bin/sh
