@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How often the doctor is right on failures of the field, as a reader would count it.
 
-    make doctor           # PYTHONPATH=src:tests/unit python benchmarks/doctor.py
+    make doctor           # PYTHONPATH=src:tests python benchmarks/doctor.py
 
 Right: the layer and, where the label has it, the kind of remedy are right. Half: the layer is right and the
 line is quoted, but the remedy says little; or no cause is named and the timeline has the line. Labels were
@@ -10,7 +10,7 @@ written before the log was run.
 
 from collections import Counter
 
-from samples.field_logs import failures, grade, healthy, root  # type: ignore[import-not-found]
+from samples.field_logs import failures, grade, healthy, root
 
 GRADES = ("right", "half", "wrong", "silent")
 

@@ -28,7 +28,7 @@ from rekindle.judge import judge_run
 from rekindle.records import Claim, Job, RunSpec, Site, write_record
 
 REPOSITORY = Path(__file__).parents[1]
-STAND_IN = runpy.run_path(str(REPOSITORY / "tests/lab/slurm_stand_in.py"))["stand_in"]
+STAND_IN = runpy.run_path(str(REPOSITORY / "tests/stand_ins/slurm.py"))["stand_in"]
 SIZES = (1, 2, 4, 8, 16, 32, 64)
 RANKS = 8
 """Ranks of each of two sites on a node."""

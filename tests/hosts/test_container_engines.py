@@ -9,11 +9,11 @@ from contextlib import suppress
 import psutil
 import pytest
 from lab.base import base
-from lab.docker_daemon import daemon
 from lab.machine import alone
-from lab.podman import running
+from running.docker_daemon import daemon
 from running.own_jobs import supervisor
 from running.plays import REPOSITORY
+from running.podman import running
 from running.toys import toy
 from running.waits import until
 

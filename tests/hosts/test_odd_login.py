@@ -5,10 +5,10 @@ import json
 import os
 
 import pytest
-from lab import shims
 from lab.labs import Lab
 from listing import listing
 from running.plays import OWN_PLAYBOOK, play
+from stand_ins import shims
 
 PLAYBOOK = """\
 - hosts: all

@@ -7,11 +7,13 @@ every other one is held back from whoever mends the doctor.
 """
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from rekindle.doctor import diagnose_texts, texts
+from rekindle.records.finding import Diagnosis, Finding
 
 FIELD = Path(__file__).parents[1] / "unit" / "doctor" / "field"
 HALVED = (
@@ -41,32 +43,32 @@ class Failure(NamedTuple):
     remedy: str = ""
     """Words that the remedy must have, as ``words``; labelled since the twenty-second set."""
 
-    def told(self, text):
+    def told(self, text: str) -> bool:
         """Whether ``text`` has the words of the cause."""
         return _has(self.words, text)
 
-    def helped(self, finding):
+    def helped(self, finding: Finding) -> bool:
         """Whether ``finding`` names the layer and the kind of remedy, which is what its reader does next."""
         return finding.layer in self.layers and (not self.remedy or _has(self.remedy, finding.remedy))
 
-    def right(self, finding):
+    def right(self, finding: Finding) -> bool:
         """Whether ``finding`` names the layer and the cause."""
         return self.told(finding.cause) and finding.layer in self.layers
 
 
-def _has(words, text):
+def _has(words: str, text: str) -> bool:
     """Whether ``text`` has one of the words (``|``) of each part (``&``)."""
     text = text.lower()
     return all(any(word.strip().lower() in text for word in one.split("|")) for one in words.split("&"))
 
 
-def _blocks(name):
+def _blocks(name: str) -> Iterator[tuple[str, str]]:
     for block in re.split(r"^=== ", (FIELD / name).read_bytes().decode(), flags=re.MULTILINE)[1:]:
         head, _, log = block.partition("\n")
         yield head, log
 
 
-def failures():
+def failures() -> list[Failure]:
     """Return all failures of all sets."""
     found = []
     for name in sorted(path.name for path in FIELD.glob("*failures.txt")):
@@ -77,28 +79,28 @@ def failures():
     return found
 
 
-def healthy():
+def healthy() -> list[tuple[str, str]]:
     """Return names and logs of runs that went well, with lines that alarm."""
     return [block for path in sorted(FIELD.glob("*healthy.txt")) for block in _blocks(path.name)]
 
 
 @cache
-def found(log):
+def found(log: str) -> Diagnosis:
     """Return what the doctor finds."""
     return diagnose_texts([texts.decode_text("log.txt", log.encode())])
 
 
-def root(log):
+def root(log: str) -> Finding | None:
     """Return the cause that the doctor names, if any."""
     return found(log).cause
 
 
-def shown(failure):
+def shown(failure: Failure) -> bool:
     """Whether the cause is among the lines of the timeline."""
     return any(failure.told(moment.message) for moment in found(failure.log).timeline)
 
 
-def grade(failure):
+def grade(failure: Failure) -> str:
     """Return ``right``, ``half``, ``wrong`` or ``silent``, by what the reader would do next."""
     finding = root(failure.log)
     if finding is None:
@@ -108,7 +110,7 @@ def grade(failure):
     return "half" if failure.told(finding.cause) and finding.layer in failure.layers else "wrong"
 
 
-def outcome(failure, log=None):
+def outcome(failure: Failure, log: str | None = None) -> str:
     """Return ``right``, ``wrong`` or ``silent``."""
     finding = root(failure.log if log is None else log)
     return "silent" if finding is None else "right" if failure.right(finding) else "wrong"

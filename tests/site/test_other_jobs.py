@@ -8,8 +8,8 @@ import subprocess
 
 import msgspec
 import pytest
-from lab.slurm_stand_in import stand_in
 from running.plays import REPOSITORY, SMALLEST, checkout, play
+from stand_ins.slurm import stand_in
 
 from rekindle.judge.checks.nodes import nodes_keep_pace
 from rekindle.judge.opener import open_run

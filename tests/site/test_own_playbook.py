@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from lab import shims
 from running.plays import HANGS_S, OWN_PLAYBOOK
+from stand_ins import shims
 
 from rekindle.records import Outcome, read_record
 

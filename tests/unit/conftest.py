@@ -11,8 +11,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from lab.slurm_queue import Queue
 from running.plays import REPOSITORY
+from stand_ins.slurm_queue import Queue
 
 from rekindle import locks
 

@@ -6,8 +6,8 @@ import shutil
 from types import SimpleNamespace
 
 import pytest
-from lab.docker_stand_in import Docker, digest
 from msgspec.structs import replace
+from stand_ins.docker import Docker, digest
 
 from rekindle.records import Engine, HostRecord, ImagesRecord, PlanRecord, read_record, write_record
 

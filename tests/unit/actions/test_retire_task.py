@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from lab import shims
+from stand_ins import shims
 
 from rekindle.records import RetiredRecord, read_record
 from rekindle.retire.removal import find_own_root, pack_last_copy, remove_root

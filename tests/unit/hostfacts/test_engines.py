@@ -3,8 +3,8 @@
 
 import pytest
 from answers import FRAMES
-from lab.docker_stand_in import Docker
 from msgspec.structs import replace
+from stand_ins.docker import Docker
 from test_collect import collect  # noqa: F401 - a fixture
 
 from rekindle.hostfacts import make_host_record

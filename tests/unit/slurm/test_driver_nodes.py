@@ -12,9 +12,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from lab.slurm_stand_in import stand_in
 from running.toys import assert_gone, toy
 from running.waits import until
+from stand_ins.slurm import stand_in
 
 from rekindle.driver.command import make_job_environment
 from rekindle.driver.places import find_place

@@ -8,8 +8,8 @@ import sys
 
 import msgspec
 import pytest
-from lab.slurm_stand_in import stand_in
 from running.toys import toy
+from stand_ins.slurm import stand_in
 
 from rekindle.judge import judge_run
 from rekindle.records import Allocation, RunEnd, RunSpec, read_record

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from lab.slurm_stand_in import stand_in
+from stand_ins.slurm import stand_in
 
 from rekindle.slurm import launch
 from rekindle.trainer import Sites

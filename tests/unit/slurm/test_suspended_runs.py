@@ -8,9 +8,9 @@ import time
 
 import psutil
 import pytest
-from lab.slurm_stand_in import stand_in
 from running.toys import toy
 from running.waits import until
+from stand_ins.slurm import stand_in
 
 from rekindle.records import Allocation, RunEnd, read_record
 from rekindle.slurm import clock

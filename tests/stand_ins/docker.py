@@ -9,8 +9,8 @@ from pathlib import Path
 COMMAND = """#!{python}
 import json, sys
 sys.path.insert(0, {tests!r})
-from lab import docker_stand_in
-sys.exit(docker_stand_in.answer({state!r}, sys.argv[1:]))
+from stand_ins import docker
+sys.exit(docker.answer({state!r}, sys.argv[1:]))
 """
 LACKS = "Error response from daemon: pull access denied for {}, repository does not exist"
 

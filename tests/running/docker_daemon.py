@@ -7,7 +7,8 @@ import time
 from contextlib import contextmanager
 
 from lab.machine import run
-from lab.podman import Podman
+
+from running.podman import Podman
 
 _PACKAGES = ("docker.io", "containerd")
 _COMMAND = """#!/bin/sh
