@@ -207,11 +207,11 @@ def _partners(host: str, own: Sequence[Pair], pairs: Looks) -> str:
 def _says(kind: Kind, readings: Sequence[Reading]) -> str:
     worst = max(readings, key=lambda reading: reading.worse)
     value, middle = format_figure(worst.value), format_figure(worst.median)
+    at = f"{value} GB/s at {format_size(worst.size)}"
     if kind == "slow":
-        at = f"{value} GB/s at {format_size(worst.size)}"
         return f"has {at}, {worst.worse:.0%} less than the median {middle} of all pairs"
     if kind == "low":
-        return f"has {value} GB/s at {format_size(worst.size)}, where the norm is at least {middle}"
+        return f"has {at}, where the norm is at least {middle} ({worst.source})"
     if kind == "late":
         return f"takes {value} µs for 8 bytes, where the median of all pairs is {middle} µs"
     if kind == "drops":

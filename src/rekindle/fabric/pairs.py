@@ -55,6 +55,8 @@ class Reading(NamedTuple):
     median: float
     size: int = 0
     """Bytes; 0 where it is of no size."""
+    source: str = ""
+    """Of the norm that it is below."""
 
     @property
     def worse(self) -> float:
@@ -128,7 +130,11 @@ def find_low(done: Looks, norms: Norms | None) -> dict[Pair, Reading]:
         figure = Measurement(name=f"fabric_{op}", size=size, value=None, unit="GB/s", message="")
         if kind and (norm := catalogue.find_norm(figure, kind, norms)):
             least = norm.value * (1 - norm.margin)
-            low |= {pair: Reading(value, least, size) for pair, value in best.items() if value < least}
+            low |= {
+                pair: Reading(value, least, size, norm.source)
+                for pair, value in best.items()
+                if value < least
+            }
     return low
 
 

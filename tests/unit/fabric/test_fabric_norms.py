@@ -47,8 +47,10 @@ def test_a_fabric_whose_every_link_is_below_the_norm_is_one_flaw(network, norms)
     assert judge_fabric(slower(network, 0.5)) == ()
     (flaw,) = judge_fabric(replace(slower(network, 0.5), norms=norms))
     assert (flaw.kind, len(flaw.hosts), flaw.action) == ("low", 4, "RETEST")
-    message = "No pair of 6 reaches its norm: a pair has 5 GB/s at 16 MiB, where the norm is at least 9.25."
-    assert flaw.message == message
+    assert flaw.message == (
+        "No pair of 6 reaches its norm: a pair has 5 GB/s at 16 MiB, where the norm is at least 9.25 "
+        "(your norms of 2026-11-28, by fabric: 10 to 10; the margin is Rekindle's)."
+    )
     assert judge_fabric(replace(slower(network, 0.95), norms=norms)) == ()
 
 
