@@ -24,6 +24,8 @@ WENT_ON = re.compile(
 """What NVFlare's server and clients log only where all is well again, or came to its end."""
 ENDED = re.compile(r"\bEND_RUN fired|End the Simulator run")
 """What each of them logs last of a run, whatever became of it."""
+TO_END = re.compile(r"(?:server asked to end the run|received request from Server to end current RUN)$")
+"""What a site logs before it ends its run, and the trainer that it launched."""
 GIVEN = re.compile(r"\bgot task assignment: name=([^,\s]{1,200})")
 RETURNED = re.compile(r"\btask result sent to server")
 """What a client logs of a task that it was given, and of its result."""

@@ -110,6 +110,7 @@ STAMP = "2026-11-21 08:48:20,000"
 ERROR = f"{STAMP} - ServerRunner - ERROR - "
 ABORT = f"{ERROR}Aborting current RUN due to no reason"
 FAILED = f"{STAMP} - ClientAPILauncherExecutor - INFO - launcher completed with status failed at time 1.0"
+GONE = f"{STAMP} - PTClientAPILauncherExecutor - INFO - pipe status changed to _PEER_GONE_: send failed"
 CONFIG = "server/simulate_job/app_server/config/config_fed_server.json"
 PRINTED = f"{STAMP} - SubprocessLauncher - INFO"
 STILL_RUNS = replaced(LOG, r"(?s)Round 1 started.*")
@@ -123,9 +124,16 @@ BROKEN = [
     (STILL_RUNS, "came_to_its_end", None),
     (replaced(CONFIG, r"workflows\.fedavg\.FedAvg", "workflows.cyclic.Cyclic"), "rounds_completed", False),
     (added("site-2/log.txt", FAILED), "results_are_good", False),
+    (replaced("site-2/log.txt", r"(?m)^(?=.*end current RUN)", f"{GONE}\n", 1), "results_are_good", False),
     (added("site-1/log_error.txt", f"{ERROR}no"), "no_error_logged", False),
     (added("site-1/log.txt", f"{PRINTED} - ValueError: no"), "trainers_print_no_failure", None),
 ]
+
+
+def test_a_trainer_that_nvflare_ends_with_its_run_has_not_failed(foreign):
+    run = foreign / "simulator/hello_numpy"
+    added("site-2/log.txt", GONE)(run)
+    assert _holds(judge_run(run))["results_are_good"] is not False
 
 
 @pytest.mark.parametrize(("damage", "claim", "holds"), BROKEN)

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from rekindle.flare.log import TRAINERS
+from rekindle.flare.log import TO_END, TRAINERS
 from rekindle.flare.tasks import CAME
 from rekindle.flare.workspace import SERVER
 from rekindle.host import folders
@@ -79,13 +79,15 @@ def _bad_ends(run: Run) -> Iterator[Result]:
         if status and status[1] != "OK" and not (status[1] == "CLIENT_DEAD" and run.sites.lost):
             yield fails(f"A task of the server ended with {status[1]}.", record.at)
     for site in run.spec.sites:
+        over = False
         for record in run.logs.records(site.name):
+            over = over or bool(TO_END.search(record.message))
             failed = re.search(
                 r"launcher completed with status (?!success)\w+|Failed external setup|_PEER_GONE_"
                 r"|exit(?:ed)? with (?:code|status) (?!0\b)-?\d+|return[ _]code[:=]? ?(?!0\b)-?\d+",
                 record.message if record.logger not in TRAINERS else "",
             )
-            if failed:
+            if failed and not (over and failed[0] == "_PEER_GONE_"):  # NVFlare then ends what it launched
                 yield fails(f"{site.name} logged the end of a trainer: {record.message[:300]}", record.at)
 
 

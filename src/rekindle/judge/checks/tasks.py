@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Iterator
 
+from rekindle.flare.log import TO_END
 from rekindle.flare.tasks import CAME, GIVEN
 from rekindle.flare.workspace import SERVER
 from rekindle.judge.check import Result, holds, register_check, unknown
@@ -20,7 +21,7 @@ _JOINED = re.compile(
 _STEPS = {
     "assigned": re.compile(r"got task assignment: name=(\S{1,200}), id=(\S{1,200})$"),
     "result": re.compile(r"task result sent to server$"),
-    "ended": re.compile(r"(?:server asked to end the run|received request from Server to end current RUN)$"),
+    "ended": TO_END,
 }
 
 
