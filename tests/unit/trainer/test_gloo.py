@@ -11,7 +11,7 @@ RESTS = "from rekindle.trainer import gloo; gloo.wait_at_exit()\n"
 
 
 def ended(script, *, well=False):
-    """Return what it prints; a Python that ends beside a thread at work may crash, unless it ends ``well``."""
+    """Return what it prints; Python may crash where a thread works as it ends, unless it ends ``well``."""
     return subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=well, timeout=60
     ).stdout
