@@ -106,7 +106,7 @@ LIES_OF_KINDS = (
         verdict="UNPROVEN",
     ),
     of(
-        "differences_of_8_bits_without_their_scale",
+        "8_bits_without_their_scale",
         "digits",
         "loss_falls",
         "is far above its first in later rounds",
