@@ -82,17 +82,14 @@ def _diagnosis(
     complete: Callable[[Finding], Finding],
 ) -> Diagnosis:
     """Return the cause: the first that is raised or known in the process that began; else none."""
-    participants = roles.find_participants(logs)
+    members = roles.sort_member_logs(logs)
     parts = [part for log in logs for part in split_ranks(take_excerpt(log))]
     by_text = [
-        (
-            part,
-            [roles.add_last_words(one, part) for one in find_reports(part, installed, failed, participants)],
-        )
+        (part, [roles.add_last_words(one, part) for one in find_reports(part, installed, failed, members)])
         for part in parts
     ]
     reported = [one for _, of_text in by_text for one in of_text]
-    found = list(roles.find_echoes([*reported, *roles.find_silent(participants)]))
+    found = list(roles.find_echoes([*reported, *roles.find_silent(members)]))
     found[:0] = [*raised, *filter(None, [roles.find_ended_scripts(logs), roles.find_overwritten(logs)])]
     standing = sorted((one for one in found if not one.settled), key=lambda one: one.order)
     by_name: dict[str, Match] = {}

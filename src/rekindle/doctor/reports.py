@@ -13,7 +13,7 @@ from .ansible_results import find_failed_task, find_settled_hosts, read_rest, un
 from .catalogue import Rank
 from .excerpts import MATTERS
 from .prefixes import TRAINER, find_producer
-from .roles import Participants
+from .roles import MemberLogs
 from .scan import SHORT, Match, cut_line, make_find, quote_place, search_catalogue
 from .shapes import load_shape
 from .subjects import find_subject
@@ -54,7 +54,7 @@ class ReportLine(NamedTuple):
 
 
 def find_reports(
-    text: Text, installed: Mapping[str, str], failed: bool | None, participants: Participants
+    text: Text, installed: Mapping[str, str], failed: bool | None, members: MemberLogs
 ) -> list[Match]:
     """Return what a text reports, in order.
 
@@ -63,7 +63,7 @@ def find_reports(
         installed: versions by package.
         failed: whether its run is known to have failed, or (False) to have ended well; None: what the text
             itself went on from is settled.
-        participants: of its workspace: what their connections report when the server is gone is an echo.
+        members: of its workspace: what their connections report when the server is gone is an echo.
     """
     chains = list(exceptions.find_chains(text))
     known = list(search_catalogue(text, installed))
@@ -76,22 +76,22 @@ def find_reports(
     for line in seen:
         if line.number not in inside:
             found += _single(text, line, settled)
-    found = list(_mark_echoes(text, found, participants))
+    found = list(_mark_echoes(text, found, members))
     if not failed:
         found = (
             [one._replace(settled=True) for one in found]
             if failed is False
-            else _settled(text, found, seen, participants.over)
+            else _settled(text, found, seen, members.over)
         )
     return sorted(found, key=lambda one: one.at)
 
 
-def _mark_echoes(text: Text, found: list[Match], participants: Participants) -> Iterator[Match]:
-    """Yield what was found, as an echo where a peer is gone, or SLURM had asked all processes to end."""
+def _mark_echoes(text: Text, found: list[Match], members: MemberLogs) -> Iterator[Match]:
+    """Yield what was found, as an echo where a peer is gone, or a scheduler asked all processes to end."""
     asked = next((text.line(match.start()) for match in _ASKED.finditer(text.body)), None)
     for one in found:
         lost = one.finding.layer == "network" or one.finding.cause.startswith(_CUT_OFF)
-        early = frozenset(line for line in one.covers if not (lost and participants.is_lost(text, line)))
+        early = frozenset(line for line in one.covers if not (lost and members.is_lost(text, line)))
         killed = asked and one.at > asked and one.finding.cause.startswith(_KILLED)
         yield one._replace(covers=early, rank="echo" if killed or not early else one.rank)
 

@@ -37,8 +37,8 @@ def find_role(text: Text) -> str:
     return path.parent.name if path.name == LOG else ""
 
 
-class Participants(NamedTuple):
-    """The logs of the participants of a workspace, and when its server was gone."""
+class MemberLogs(NamedTuple):
+    """The logs of the members of a workspace, and when its server was gone."""
 
     server: Text | None
     sites: Mapping[str, Text]
@@ -53,17 +53,17 @@ class Participants(NamedTuple):
         return of_site and text.time(line) >= self.gone
 
 
-def find_participants(logs: Iterable[Text]) -> Participants:
-    """Return the participants whose logs are among those of a folder."""
+def sort_member_logs(logs: Iterable[Text]) -> MemberLogs:
+    """Return those of a folder's logs that are its members'."""
     sites = {find_role(log): log for log in logs if find_role(log)}
     server = sites.pop(SERVER, None)
     if server is None:
-        return Participants(None, sites, over=False, gone=_NEVER)
+        return MemberLogs(None, sites, over=False, gone=_NEVER)
     end = _OVER.search(server.raw)
     lost = any(_loses_server(log, server.ends) for log in sites.values())
     stopped = server.ends if lost else _NEVER
     gone = server.time(server.raw.count("\n", 0, end.start()) + 1) if end else stopped
-    return Participants(server, sites, over=bool(end), gone=gone)
+    return MemberLogs(server, sites, over=bool(end), gone=gone)
 
 
 def _loses_server(log: Text, stopped: str) -> bool:
@@ -91,19 +91,19 @@ def find_echoes(found: Iterable[Match]) -> Iterator[Match]:
         yield one._replace(rank="echo") if follows else one
 
 
-def find_silent(participants: Participants) -> Iterator[Match]:
+def find_silent(members: MemberLogs) -> Iterator[Match]:
     """Find the server, if it died; else the sites whose logs stop in a task.
 
     With the server's end, they died; else they owe a result.
     """
-    server = participants.server
+    server = members.server
     if server is None:
         return
-    if not participants.over and participants.gone != _NEVER:
+    if not members.over and members.gone != _NEVER:
         yield make_stated(server, server.last, "server_died", stopped=server.ends[11:19])
         return
     over = bool(ENDED.search(server.raw))
-    for site, log in participants.sites.items():
+    for site, log in members.sites.items():
         given = list(GIVEN.finditer(log.raw))
         if not given or ENDED.search(log.raw) or RETURNED.search(log.raw, given[-1].end()):
             continue
