@@ -2,7 +2,10 @@
 """The probe: what an environment must do on its host, and the message when it does not."""
 
 import json
+import subprocess
+import sys
 import time
+from importlib.resources import files
 
 import pytest
 
@@ -55,3 +58,54 @@ def test_tensorflow_without_any_collective_fails(tmp_path):
     python = _answering(tmp_path, "Error: one", "Error: two")
     with pytest.raises(prober.ProbeError, match=r"Error: one.*Error: two"):
         prober.probe_environment(python, "tensorflow", ["GPU-a", "GPU-b"], tmp_path)
+
+
+FAKE_TORCH = {
+    "__init__": "from . import cuda, distributed, multiprocessing, optim, version\n__version__ = '2.11.0'\n"
+    "def device(kind): return kind\ndef zeros(count): return [0.0] * count\n",
+    "cuda": "def device_count(): return 0\ndef get_arch_list(): return []\n"
+    "def is_available(): return False\n",
+    "distributed": "",
+    "multiprocessing": "from multiprocessing import *\ndef start_processes(*given, **named): pass\n",
+    "optim": "def SGD(parameters): pass\n",
+    "version": "cuda = None\n",
+}
+
+
+@pytest.fixture
+def lender(tmp_path):
+    """Return a folder of packages with a torch and a Lightning, which are not of the environment's Python."""
+    for name, text in FAKE_TORCH.items():
+        path = tmp_path / "lender" / "torch" / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (tmp_path / "lender" / "lightning.py").write_text("raise ImportError('it does not fit this torch')\n")
+    (tmp_path / "lender" / "torchvision.py").write_text("__version__ = '0.26.0'\n")
+    return tmp_path / "lender"
+
+
+def _probe(packages, prefix=sys.prefix):
+    """Return what the probe of torch prints beside these packages, and its errors."""
+    script = files("rekindle.environments.probes").joinpath("torch_probe.py").read_text()
+    before = f"import sys; sys.path.insert(0, {str(packages)!r}); sys.prefix = {str(prefix)!r}"
+    command = [sys.executable, "-c", f"{before}\n{script}"]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_of_a_lent_torch_only_torchvision_is_imported_beside_it(lender):
+    probed = _probe(lender)
+    assert probed.returncode == 0, probed.stderr
+    build = json.loads(probed.stdout.splitlines()[-1])["build"]
+    assert (build["torchvision"], "lightning" in build) == ("0.26.0", False)
+
+
+def test_what_the_environment_brings_has_to_import(lender):
+    probed = _probe(lender, lender)
+    assert probed.returncode != 0
+    assert probed.stderr.splitlines()[-1] == "ImportError: it does not fit this torch"
+
+
+def test_a_compiler_that_does_not_load_is_named_as_it_raises(lender):
+    (lender / "torch" / "optim.py").write_text("def SGD(parameters): raise RuntimeError('no dynamo')\n")
+    probed = _probe(lender)
+    assert (probed.returncode, probed.stderr.splitlines()[-1]) == (1, "RuntimeError: no dynamo")

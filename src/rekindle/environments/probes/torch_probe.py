@@ -101,7 +101,7 @@ def main() -> None:
         mp.start_processes(_rank, given, world, start_method="spawn" if seen else "fork")
     compiling.join()
     if compiling.exitcode:
-        sys.exit("torch.optim cannot be loaded")
+        _load_compiler()  # it raises here what it raised there
     print(
         json.dumps(
             {"build": describe_build(), "gpus": seen, "collective": {"backend": backend, "ranks": world}}
