@@ -15,8 +15,6 @@ from ..gpus.xids import Address, find_xid, parse_address
 KERNEL_LOG = Path("/dev/kmsg")
 _AT_ONCE = 1000
 """Most that is read of either source at once; the rest waits for the next sample."""
-
-
 _NO_INSTANCE = 0xFFFFFFFF
 """In an event that is of no MIG instance more than of another."""
 _Parts = dict[str, int | None]

@@ -17,6 +17,7 @@ from rekindle.host import background, folders, storage
 from rekindle.records import Norms, RecordError, convert_builtins, dump_builtins, format_time
 from rekindle.records.fabric import FabricLook, FabricRecord, Port
 
+from .pairs import list_transports
 from .survey import Conduct, SurveyStep
 from .wire import AnswerLine, Lines, prepare_peer, write_line
 
@@ -225,7 +226,7 @@ def _merge(group: tuple[str, ...], answers: list[AnswerLine]) -> FabricLook:
         first,
         wrong=max(look.wrong for look in looks),
         resent=max((look.resent for look in looks if look.resent is not None), default=None),
-        transports=tuple(sorted({name for look in looks for name in look.transports})),
+        transports=tuple(list_transports(looks)),
         devices=tuple(sorted({name for look in looks for name in look.devices})[:_CARDS]),
     )
 

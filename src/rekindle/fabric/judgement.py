@@ -40,14 +40,23 @@ _AT_ONCE: tuple[Kind, ...] = ("stuck", "wrong")
 """Two pairs show it of a host, without a second look at either."""
 
 
+_FILTERED = (
+    "See that nothing between these hosts filters ports, and that each is known by an address of the network "
+    "that joins them."
+)
+
+
 class _Advice(NamedTuple):
     host: str
     """What to do about a host."""
     link: str
     """And about a link."""
     action: Action
+    every: str = _FILTERED
+    """What to do where every pair shows it."""
 
 
+_NORMS = "Look at its cable and the rate of its port, and see that the norms are of such a network."
 _CABLES = "Look at the cables, the switch ports and the cards of both ends, and measure again."
 _ADVICE: dict[Kind, _Advice] = {
     "stuck": _Advice(
@@ -69,9 +78,10 @@ _ADVICE: dict[Kind, _Advice] = {
         "RETEST",
     ),
     "low": _Advice(
-        "Look at its cable and the rate of its port, and see that the norms are of such a network.",
+        _NORMS,
         _CABLES,
         "RETEST",
+        _NORMS,
     ),
     "late": _Advice("See which way its packets take, and what else uses its network.", _CABLES, "RETEST"),
 }
@@ -158,10 +168,7 @@ def _of_kind(
             hosts=tuple(sorted({host for pair in bad for host in pair})),
             kind=kind,
             message=f"No pair of {len(bad)} {_without(kind)}: {low}",
-            remedy=_ADVICE[kind].host
-            if kind == "low"
-            else "See that nothing between these hosts filters ports, and that each is known by an address "
-            "of the network that joins them.",
+            remedy=_ADVICE[kind].every,
             action="RETEST",
         )
         return

@@ -116,9 +116,14 @@ def find_troubles(pairs: Looks, norms: Norms | None) -> Troubles:
     )
 
 
+def list_transports(looks: Iterable[FabricLook]) -> list[str]:
+    """Return what carried the bytes of some looks: ``TCP``, ``InfiniBand``."""
+    return sorted({name for look in looks for name in look.transports})
+
+
 def make_kind(done: Looks) -> HostKind:
     """Return what fabrics have in common whose norms may be compared: two hosts, and the transports."""
-    over = sorted({name for looks in done.values() for look in looks for name in look.transports})
+    over = list_transports(look for looks in done.values() for look in looks)
     return HostKind(model=FABRIC, count=2, topology=" and ".join(over), nvls=None, driver="")
 
 

@@ -11,7 +11,7 @@ from rekindle.records.action import pick_severest
 from rekindle.records.fabric import FABRIC, FabricRecord
 
 from .judgement import find_rate, judge_fabric
-from .pairs import FabricFlaw
+from .pairs import FabricFlaw, list_transports
 
 _NOT_MEASURED = "The measurement between hosts left no record: its first host was lost, or its port is taken."
 _AGAIN = "See conductor.log and player.log in logs/fabric of its root, and run fabric.yml again."
@@ -31,7 +31,7 @@ def judge_hosts(record: FabricRecord) -> Iterator[VerdictRecord]:
         delays = [look.latency_us for look in pairs if look.latency_us is not None]
         metrics = {"all_reduce_gb_s": median(rates)} if rates else {}
         metrics |= {"latency_us": median(delays)} if delays else {}
-        transports = sorted({name for look in looks for name in look.transports})
+        transports = list_transports(looks)
         over = f", over {' and '.join(transports)}" if transports else ""
         measured = ClaimResult(
             claim="fabric_measured",

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from rekindle.acceptance.evaluation import format_figure, format_size
 from rekindle.fabric.judgement import judge_fabric
-from rekindle.fabric.pairs import find_best, group_pairs, select_measured
+from rekindle.fabric.pairs import find_best, group_pairs, list_transports, select_measured
 from rekindle.fabric.schedule import Pair, order_pair
 from rekindle.records.fabric import FabricRecord
 
@@ -59,7 +59,7 @@ def draw_heat_map(record: FabricRecord) -> HeatMap:
         level = sum(value < share * medians[size] for share in _LEVELS)
         figure = format_figure(value)
         cells[pair] = HeatCell(figure, level, f"{pair[0]}, {pair[1]}: {figure} GB/s at {format_size(size)}")
-    over = sorted({name for look in record.looks for name in look.transports})
+    over = list_transports(record.looks)
     middle = format_figure(medians.get(common, 0.0))
     caption = (
         f"Bandwidth host × host, all-reduce of {format_size(common)}, GB/s, median {middle}"
