@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from lab import LabError
 from lab.machine import check
-from running.plays import REPOSITORY, play
+from runners.plays import REPOSITORY, play
 from xdist.scheduler import LoadScopeScheduling
 
 SCOPES = {

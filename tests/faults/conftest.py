@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from fault_runs import inject
 from fault_table import Row, show, write
-from running.reported import Reported
+from row_reports import Reported
 
 from rekindle.records import EnvRecord, read_record
 

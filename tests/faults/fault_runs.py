@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 import psutil
 from run_here import start_here
-from running.own_jobs import GONE, PORT_TAKEN, Edit, end_driver, supervisor, wait_for_end
-from running.waits import until
+from runners.own_jobs import GONE, PORT_TAKEN, Edit, end_driver, supervisor, wait_for_end
+from runners.waits import until
 
 from rekindle.driver.processes import read_status
 from rekindle.jobs import load_job

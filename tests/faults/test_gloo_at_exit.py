@@ -4,7 +4,7 @@
 import subprocess
 
 import pytest
-from running.gloo_threads import FOR_EVER, busy
+from runners.gloo_threads import FOR_EVER, busy
 
 from rekindle.trainer.data import DATA
 

@@ -6,7 +6,7 @@ import os
 import subprocess
 
 import pytest
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 
 COMPARE = """
 import json, sys

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Habits of honest jobs, as edits of the digits job: what they log, how they start, when they stop."""
 
-from running.own_jobs import JOB_OF_CLASSES, WORKFLOW, Edit, OwnJob, client, own_workflow, without_late
+from runners.own_jobs import JOB_OF_CLASSES, WORKFLOW, Edit, OwnJob, client, own_workflow, without_late
 
 OPTIONAL = """
 import logging

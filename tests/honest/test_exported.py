@@ -4,7 +4,7 @@
 import os
 import subprocess
 
-from running.own_jobs import Edit, OwnJob
+from runners.own_jobs import Edit, OwnJob
 
 from rekindle.records import RunSpec, read_record
 

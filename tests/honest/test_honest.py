@@ -3,7 +3,7 @@
 
 import pytest
 from habits import HABITS
-from running.kinds import (
+from runners.kinds import (
     AVERAGE,
     DIFFERENCES,
     EXECUTOR,
@@ -16,7 +16,7 @@ from running.kinds import (
     optimizer,
     quantised,
 )
-from running.own_jobs import JOB_OF_CLASSES, Edit, OwnJob, aggregator, client, own_workflow, swarm
+from runners.own_jobs import JOB_OF_CLASSES, Edit, OwnJob, aggregator, client, own_workflow, swarm
 
 EIGHT = "x, y = (x[:8], y[:8]) if site else (x, y)"
 HALF = "params = {n: v.half() if v.is_floating_point() else v for n, v in model.state_dict().items()}"

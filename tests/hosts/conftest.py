@@ -10,7 +10,7 @@ from lab.slots import slot
 from lab.slurm import SlurmLab
 from lab.wheels import fill_wheelhouse
 from listing import listing
-from running.plays import SMALLEST, checkout, play
+from runners.plays import SMALLEST, checkout, play
 from slurm_runs import JOBS, in_mid_run
 
 

@@ -7,7 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from running.plays import HANGS_S
+from runners.plays import HANGS_S
 
 from rekindle.records import VerdictRecord, read_record
 

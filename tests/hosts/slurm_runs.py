@@ -6,7 +6,7 @@ import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from running.plays import REPOSITORY, play
+from runners.plays import REPOSITORY, play
 
 from rekindle.records import Progress, RecordError, VerdictRecord, read_record
 

@@ -10,12 +10,12 @@ import psutil
 import pytest
 from lab.base import base
 from lab.machine import alone
-from running.docker_daemon import daemon
-from running.own_jobs import supervisor
-from running.plays import REPOSITORY
-from running.podman import running
-from running.toys import toy
-from running.waits import until
+from runners.docker_daemon import daemon
+from runners.own_jobs import supervisor
+from runners.plays import REPOSITORY
+from runners.podman import running
+from runners.toys import toy
+from runners.waits import until
 
 from rekindle.host.leftovers import end_processes
 from rekindle.host.leftovers import find_running as runs_of

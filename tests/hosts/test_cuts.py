@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from lab.labs import WHEELHOUSE, Lab
 from lab.wheels import fill_wheelhouse
-from running.plays import play
+from runners.plays import play
 from way import DISK, Way
 
 from rekindle.records import EnvRecord, RunEnd, VerdictRecord, read_record

@@ -9,7 +9,7 @@ import pytest
 from lab import network
 from lab.labs import Lab
 from lab.wheels import fill_wheelhouse
-from running.plays import play
+from runners.plays import play
 
 from rekindle.records import FabricRecord, VerdictRecord, read_record
 

@@ -7,7 +7,7 @@ import subprocess
 import time
 
 from federations import HOSTS, LISTENS, SERVER, SITES, root, verdict_in
-from running.plays import HANGS_S, play
+from runners.plays import HANGS_S, play
 
 from rekindle.federation.records import KitRecord
 from rekindle.records import read_record

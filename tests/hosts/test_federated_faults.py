@@ -3,7 +3,7 @@
 
 import pytest
 from federations import HOSTS, LISTENS, SERVER, kill, root, verdict_in
-from running.plays import checkout, play
+from runners.plays import checkout, play
 
 
 @pytest.mark.parametrize(

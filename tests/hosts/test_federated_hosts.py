@@ -7,7 +7,7 @@ import time
 
 from federations import AGAIN, MIN_SITES, Going, root
 from lab.clock import set_clock
-from running.plays import play
+from runners.plays import play
 
 from rekindle.federation.records import KitRecord
 from rekindle.records import read_record

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from federations import HOSTS, SERVER, root
 from lab.labs import WHEELHOUSE
-from running.plays import play
+from runners.plays import play
 
 from rekindle.federation.authority import ADMIN, Authority, identify_lease
 from rekindle.federation.records import KitRecord

@@ -2,7 +2,7 @@
 """The end of a federation whose hosts went through all that the other tests of it do, which come before."""
 
 from federations import HOSTS, root
-from running.plays import play
+from runners.plays import play
 
 
 def test_retire_leaves_nothing_of_it(proven, members, shop):

@@ -6,7 +6,7 @@ import time
 import pytest
 import yaml
 from federations import AGAIN, LISTENS, Going, root, verdict_in
-from running.plays import play
+from runners.plays import play
 
 from rekindle.records import RunEnd, RunSpec, read_record
 from rekindle.records.events import DeviceEvent

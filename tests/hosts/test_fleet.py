@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from lab.labs import Lab
-from running.plays import play
+from runners.plays import play
 
 from rekindle.records import Outcome, read_record
 

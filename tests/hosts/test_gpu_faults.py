@@ -7,7 +7,7 @@ import re
 import pytest
 from lab.gpus import FAULTS, give_gpus
 from lab.labs import Lab
-from running.plays import play
+from runners.plays import play
 
 from rekindle.records import HostRecord, read_record
 

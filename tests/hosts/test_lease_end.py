@@ -9,7 +9,7 @@ import time
 
 import pytest
 from listing import listing
-from running.plays import checkout, play
+from runners.plays import checkout, play
 
 from rekindle.records import RetiredRecord, VerdictRecord, read_record
 

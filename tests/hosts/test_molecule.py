@@ -6,7 +6,7 @@ import re
 import subprocess
 
 import pytest
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 
 SCENARIOS = {path.parent.name for path in REPOSITORY.glob("molecule/*/molecule.yml")} - {"default"}
 

@@ -7,7 +7,7 @@ import os
 import pytest
 from lab.labs import Lab
 from listing import listing
-from running.plays import OWN_PLAYBOOK, play
+from runners.plays import OWN_PLAYBOOK, play
 from stand_ins import shims
 
 PLAYBOOK = """\

@@ -9,7 +9,7 @@ from lab.labs import Lab
 from lab.pythons import stand_in
 from lab.wheels import fill_wheelhouse
 from listing import listing
-from running.plays import play
+from runners.plays import play
 
 from rekindle.records import HostRecord, PlanRecord, VerdictRecord, read_record
 

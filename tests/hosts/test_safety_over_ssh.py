@@ -6,8 +6,8 @@ import re
 import subprocess
 
 import pytest
-from running.leaks import leaks
-from running.plays import OWN_PLAYBOOK, REPOSITORY, play
+from runners.leaks import leaks
+from runners.plays import OWN_PLAYBOOK, REPOSITORY, play
 
 from rekindle.records import PlacedRecord, RunSpec, read_record, write_record
 

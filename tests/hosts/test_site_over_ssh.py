@@ -6,7 +6,7 @@ import re
 import subprocess
 
 import pytest
-from running.plays import play
+from runners.plays import play
 
 from rekindle.records import EnvRecord, HostRecord, VerdictRecord, read_record
 

@@ -4,7 +4,7 @@
 from collections import Counter
 
 import pytest
-from running.plays import play
+from runners.plays import play
 from slurm_runs import PT_DDP, asked, built, verdict
 
 from rekindle.records import HostRecord, RunSpec, read_record

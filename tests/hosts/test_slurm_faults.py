@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import yaml
-from running.plays import SMALLEST, checkout, play
-from running.waits import until
+from runners.plays import SMALLEST, checkout, play
+from runners.waits import until
 from slurm_runs import ASKED, PT_DDP, asked, built, in_mid_run, verdict
 
 from rekindle.doctor import diagnose_texts, read_logs

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 
 import psutil
-from running.plays import HANGS_S
+from runners.plays import HANGS_S
 
 from rekindle.records import Progress, RecordError, read_record
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ways in which a user's job is broken and ends as if it had trained: verdict, and the check that sees it."""
 
-from running.kinds import AVERAGE, DIFFERENCES, SENT
-from running.own_jobs import AGGREGATOR, LAST, Edit, OwnJob, aggregator, client, own_workflow, swarm
+from runners.kinds import AVERAGE, DIFFERENCES, SENT
+from runners.own_jobs import AGGREGATOR, LAST, Edit, OwnJob, aggregator, client, own_workflow, swarm
 
 
 def digits(name, check, cause, *edits, verdict="FAIL", **fields):

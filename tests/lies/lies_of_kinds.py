@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Broken jobs of other kinds: an optimizer at the server, k-means, filters, evaluations, statistics."""
 
-from running.kinds import (
+from runners.kinds import (
     DIFFERENCES,
     FILTER,
     control_variates,
@@ -12,7 +12,7 @@ from running.kinds import (
     quantised,
     statistics,
 )
-from running.own_jobs import Edit, OwnJob, aggregator, client, own_workflow
+from runners.own_jobs import Edit, OwnJob, aggregator, client, own_workflow
 
 NEW = (
     "type(self.got[0])(params={n: __import__('numpy').random.randn(*v.shape) * 0.1 "

@@ -14,9 +14,9 @@ from pathlib import Path
 import nohup_place
 import pytest
 import run_here
-from running.own_jobs import JOBS, supervisor, wait_for_end
-from running.plays import checkout, play
-from running.waits import until
+from runners.own_jobs import JOBS, supervisor, wait_for_end
+from runners.plays import checkout, play
+from runners.waits import until
 
 from rekindle.host.payload import pack_payload
 from rekindle.jobs import load_job

@@ -4,7 +4,7 @@
 import json
 import shutil
 
-from running.plays import play
+from runners.plays import play
 
 
 def test_a_host_whose_acceptance_fails_ends_it_with_a_failure(local, host_records, tmp_path):

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 
 from rekindle.environments.indexes import make_uv_environment
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import ansible.release
 import pytest
-from running.plays import OWN_PLAYBOOK, REPOSITORY
+from runners.plays import OWN_PLAYBOOK, REPOSITORY
 
 OURS = str(Path(sys.executable).with_name("ansible-playbook"))
 CALLBACK = REPOSITORY / "plugins" / "callback" / "rekindle.py"

@@ -6,7 +6,7 @@ import re
 import textwrap
 
 import pytest
-from running.plays import OWN_PLAYBOOK, REPOSITORY, play
+from runners.plays import OWN_PLAYBOOK, REPOSITORY, play
 
 
 def _inventory(tmp_path, hosts):

@@ -13,8 +13,8 @@ import pytest
 import yaml
 from lab.base import base
 from lab.machine import alone
-from running.plays import REPOSITORY, checkout, play
-from running.podman import registry, running
+from runners.plays import REPOSITORY, checkout, play
+from runners.podman import registry, running
 
 from rekindle.records import EnvRecord, ImagesRecord, VerdictRecord, read_record
 from rekindle.records.events import SampleEvent

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from running.own_jobs import first_verdict
-from running.plays import REPOSITORY, play
+from runners.own_jobs import first_verdict
+from runners.plays import REPOSITORY, play
 
 from rekindle.cli import board
 from rekindle.jobs import load_job

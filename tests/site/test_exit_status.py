@@ -6,7 +6,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 from uv import find_uv_bin
 
 from rekindle import locks

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from running.plays import HANGS_S, REPOSITORY, SMALLEST
+from runners.plays import HANGS_S, REPOSITORY, SMALLEST
 
 from rekindle.host.payload import pack_payload, write_payload
 from rekindle.records.layout import env_in

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from msgspec.structs import replace
-from running.plays import OWN_PLAYBOOK, REPOSITORY, play
+from runners.plays import OWN_PLAYBOOK, REPOSITORY, play
 
 from rekindle.host.payload import pack_payload, write_payload
 from rekindle.judge import judge_run

@@ -8,7 +8,7 @@ import subprocess
 
 import msgspec
 import pytest
-from running.plays import REPOSITORY, SMALLEST, checkout, play
+from runners.plays import REPOSITORY, SMALLEST, checkout, play
 from stand_ins.slurm import stand_in
 
 from rekindle.judge.checks.nodes import nodes_keep_pace

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from running.plays import HANGS_S, OWN_PLAYBOOK
+from runners.plays import HANGS_S, OWN_PLAYBOOK
 from stand_ins import shims
 
 from rekindle.records import Outcome, read_record

@@ -3,7 +3,7 @@
 
 import shutil
 
-from running.plays import REPOSITORY, play
+from runners.plays import REPOSITORY, play
 
 from rekindle.records import EnvRecord, VerdictRecord, read_record
 

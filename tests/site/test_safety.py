@@ -10,8 +10,8 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-from running.leaks import CANARY, leaks
-from running.plays import REPOSITORY, play
+from runners.leaks import CANARY, leaks
+from runners.plays import REPOSITORY, play
 
 SAYS = "{{ lookup('ansible.builtin.pipe', 'touch SENTINEL') }}"
 

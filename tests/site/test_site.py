@@ -6,8 +6,8 @@ import re
 import stat
 import xml.etree.ElementTree as ET
 
-from running.leaks import CANARY, leaks
-from running.plays import play
+from runners.leaks import CANARY, leaks
+from runners.plays import play
 
 from rekindle import cli
 from rekindle.host import folders

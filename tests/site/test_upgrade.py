@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from running.plays import HANGS_S, SMALLEST, checkout
+from runners.plays import HANGS_S, SMALLEST, checkout
 
 from rekindle.records import EnvRecord, VerdictRecord, read_record
 from rekindle.solver.catalogue import load_rules

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 from stand_ins.slurm_queue import Queue
 
 from rekindle import locks

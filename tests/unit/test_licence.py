@@ -3,7 +3,7 @@
 
 import subprocess
 
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 
 LINE = "SPDX-License-Identifier: Apache-2.0"
 SOURCES = {".py", ".sh", ".js", ".c"}

@@ -82,7 +82,7 @@ def _diagnosis(
     complete: Callable[[Finding], Finding],
 ) -> Diagnosis:
     """Return the cause: the first that is raised or known in the process that began; else none."""
-    members = roles.sort_member_logs(logs)
+    members = roles.gather_member_logs(logs)
     parts = [part for log in logs for part in split_ranks(take_excerpt(log))]
     by_text = [
         (part, [roles.add_last_words(one, part) for one in find_reports(part, installed, failed, members)])

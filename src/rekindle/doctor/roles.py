@@ -53,7 +53,7 @@ class MemberLogs(NamedTuple):
         return of_site and text.time(line) >= self.gone
 
 
-def sort_member_logs(logs: Iterable[Text]) -> MemberLogs:
+def gather_member_logs(logs: Iterable[Text]) -> MemberLogs:
     """Return those of a folder's logs that are its members'."""
     sites = {find_role(log): log for log in logs if find_role(log)}
     server = sites.pop(SERVER, None)

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 from ansible.plugins.action import ActionBase
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 
 from rekindle.jobs import lease
 

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 
 from rekindle.actions import clock as clock_of_host
 from rekindle.host.archive import unpack_archive

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from ansible.errors import AnsibleActionFail
 from msgspec.structs import replace
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 from samples import hosts as solver_hosts
 
 from rekindle.records import PayloadRecord, PlanRecord, format_time, read_record, write_record

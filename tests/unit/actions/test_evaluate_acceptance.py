@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 import pytest
 import yaml
 from msgspec.structs import replace
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 from samples.folders import PASS
 
 from rekindle.jobs import lease

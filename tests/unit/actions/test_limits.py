@@ -10,7 +10,7 @@ import pytest
 import yaml
 from ansible.errors import AnsibleConnectionFailure
 from jinja2 import Template
-from running.plays import OWN_PLAYBOOK, REPOSITORY
+from runners.plays import OWN_PLAYBOOK, REPOSITORY
 
 from rekindle.actions import limits
 from rekindle.actions.limits import limit_action, limit_time

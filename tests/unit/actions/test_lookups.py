@@ -6,7 +6,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 import pytest
 from ansible.errors import AnsibleLookupError
 from msgspec.structs import replace
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 
 from rekindle.records import Allocation, HostRecord, read_record, write_record
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from msgspec.structs import replace
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 
 from rekindle import jobs
 from rekindle.capsule.specs import make_specs

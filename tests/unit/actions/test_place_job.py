@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 from msgspec.structs import replace
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 from samples.folders import PASS
 
 from rekindle import jobs

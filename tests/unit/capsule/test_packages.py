@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from msgspec.structs import replace
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 
 from rekindle import locks
 from rekindle.capsule import find_lock, packages

@@ -3,7 +3,7 @@
 
 import shutil
 
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 
 from rekindle.jobs import load_job
 from rekindle.records import dump_builtins

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from running.plays import OWN_PLAYBOOK, REPOSITORY
+from runners.plays import OWN_PLAYBOOK, REPOSITORY
 
 BIN = Path(sys.executable).parent
 

@@ -4,7 +4,7 @@
 import re
 
 import pytest
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 
 from rekindle.hostfacts import find_archive
 from rekindle.hostfacts.needs import NEWEST_PYTHON, OLDEST_PYTHON

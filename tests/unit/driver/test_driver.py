@@ -13,7 +13,7 @@ import msgspec
 import psutil
 import pytest
 import run_here
-from running.toys import STUBBORN, assert_gone, child_pid, supervisor_of, toy, wait_for, wait_for_end
+from runners.toys import STUBBORN, assert_gone, child_pid, supervisor_of, toy, wait_for, wait_for_end
 
 from rekindle.host.leftovers import end_processes, find_running
 from rekindle.jobs import load_job

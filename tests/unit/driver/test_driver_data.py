@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 from msgspec.structs import replace
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 
 from rekindle.driver import data
 from rekindle.host import payload

@@ -9,7 +9,7 @@ import sys
 
 import msgspec
 import pytest
-from running.toys import STUBBORN, assert_gone, child_pid, supervisor_of, toy, wait_for, wait_for_end
+from runners.toys import STUBBORN, assert_gone, child_pid, supervisor_of, toy, wait_for, wait_for_end
 
 from rekindle.federation.records import Participant, make_member
 from rekindle.records import Progress, RunEnd, RunSpec, read_record, write_record

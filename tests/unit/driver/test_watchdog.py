@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from running.toys import assert_gone, child_pid, toy, wait_for_end
+from runners.toys import assert_gone, child_pid, toy, wait_for_end
 
 from rekindle.driver.snapshot import Process, Snapshot, Times, take_snapshot
 from rekindle.driver.watchdog import Watchdog, measure_work

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from running.waits import until
+from runners.waits import until
 
 from rekindle import locks
 from rekindle.environments import build as builder

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from running.waits import until
+from runners.waits import until
 from unfit import UNFIT
 
 from rekindle.host import background, files

@@ -2,7 +2,7 @@
 """Data of users' jobs that this machine has: sent with the job, or a sentence for why they cannot be."""
 
 import pytest
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 
 from rekindle.jobs import list_sent_data, load_job
 from rekindle.records import RecordError

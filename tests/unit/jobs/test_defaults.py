@@ -4,7 +4,7 @@
 import json
 
 import pytest
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 
 from rekindle.jobs import load_job, locate_folder, read_own, resolve_own
 from rekindle.jobs.defaults import fill_defaults, read_source

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from msgspec.structs import replace
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 
 from rekindle.jobs import load_job, load_planned, name_arguments, resolve_own
 from rekindle.records import PlanRecord, RecordError, format_time

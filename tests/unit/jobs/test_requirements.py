@@ -2,7 +2,7 @@
 """What a job requires: of its job.yml or a file beside it, in one spelling, or one sentence."""
 
 import pytest
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 
 from rekindle.jobs import choose_environment, load_job
 from rekindle.records import RecordError

@@ -3,7 +3,7 @@
 
 import pytest
 import yaml
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 
 from rekindle.jobs.source import Source
 from rekindle.trainer import make_parser

@@ -2,7 +2,7 @@
 """What in a job's files cannot work is told before anything starts: where it runs, and for which NVFlare."""
 
 import pytest
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 
 from rekindle.jobs import find_moved_names, read_own
 from rekindle.records import RecordError

@@ -11,8 +11,8 @@ import time
 from datetime import timedelta
 
 import pytest
-from running.plays import REPOSITORY
-from running.waits import until
+from runners.plays import REPOSITORY
+from runners.waits import until
 
 from rekindle.host.look import is_held
 from rekindle.reach import Trouble, wire

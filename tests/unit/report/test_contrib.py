@@ -11,7 +11,7 @@ from threading import Thread
 import pytest
 import yaml
 from msgspec.structs import replace
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 from samples.folders import FAIL, add_host, fill
 
 from rekindle.report.reports import write_reports

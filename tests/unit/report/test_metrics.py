@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 from samples.fleets import accepted, edited, value
 from samples.folders import FAIL, LEFT, PASS, add_host, fill, fill_accepted, three_hosts
 

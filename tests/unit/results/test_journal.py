@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 
 from rekindle.jobs.lease import find_start
 from rekindle.records import Complaint, Outcome, PlaybookRecord, RecordError, parse_time, read_record

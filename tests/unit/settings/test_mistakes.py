@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 import yaml
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 
 from rekindle.records.plan import FRAMEWORKS
 from rekindle.settings.mistakes import find_mistakes

@@ -5,7 +5,7 @@ import re
 
 import pytest
 import yaml
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 
 from rekindle.settings.names import SHORT, find_misnamed, suggest_instead
 from rekindle.settings.play import read_specifications

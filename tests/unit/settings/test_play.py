@@ -8,7 +8,7 @@ import pytest
 from ansible.errors import AnsibleError
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import trust_as_template
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 
 from rekindle import settings
 

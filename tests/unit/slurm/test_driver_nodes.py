@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from running.toys import assert_gone, toy
-from running.waits import until
+from runners.toys import assert_gone, toy
+from runners.waits import until
 from stand_ins.slurm import stand_in
 
 from rekindle.driver.command import make_job_environment

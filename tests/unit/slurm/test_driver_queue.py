@@ -8,7 +8,7 @@ import sys
 
 import msgspec
 import pytest
-from running.toys import toy
+from runners.toys import toy
 from stand_ins.slurm import stand_in
 
 from rekindle.judge import judge_run

@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 import psutil
 import pytest
-from running.toys import assert_gone, toy, wait_for
-from running.waits import until
+from runners.toys import assert_gone, toy, wait_for
+from runners.waits import until
 from stand_ins.slurm import stand_in
 
 from rekindle.records import Allocation, RunSpec, read_record, write_record

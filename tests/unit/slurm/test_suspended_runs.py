@@ -8,8 +8,8 @@ import time
 
 import psutil
 import pytest
-from running.toys import toy
-from running.waits import until
+from runners.toys import toy
+from runners.waits import until
 from stand_ins.slurm import stand_in
 
 from rekindle.records import Allocation, RunEnd, read_record

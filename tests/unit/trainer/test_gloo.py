@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from running.gloo_threads import FOR_EVER, busy
+from runners.gloo_threads import FOR_EVER, busy
 
 RESTS = "from rekindle.trainer import gloo; gloo.wait_at_exit()\n"
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 
 from rekindle.host import folders
 from rekindle.trainer.imports import watch_imports

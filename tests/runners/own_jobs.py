@@ -13,7 +13,7 @@ from run_here import start_here
 from rekindle.driver.processes import read_status
 from rekindle.jobs import list_sent_data, load_job
 from rekindle.judge import judge_run
-from running.plays import REPOSITORY
+from runners.plays import REPOSITORY
 
 HONEST = Path(__file__).parents[1] / "honest" / "jobs"
 OWN = Path(__file__).parents[1] / "lookalikes" / "own"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Edits of the digits job into kinds of NVFlare's that tests run honest and broken."""
 
-from running.own_jobs import Edit, client
+from runners.own_jobs import Edit, client
 
 AVERAGE = (
     "type(self.got[0])(params={n: sum(model.params[n] for model in self.got) / len(self.got) "

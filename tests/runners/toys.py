@@ -11,7 +11,7 @@ import psutil
 from rekindle.host.look import is_held
 from rekindle.host.payload import pack_payload, write_payload
 from rekindle.records import Claim, Example, Job, RunSpec, Site
-from running.waits import until
+from runners.waits import until
 
 STUBBORN = """
 import os, signal, subprocess, sys, time

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from lab.machine import run
 
-from running.podman import Podman
+from runners.podman import Podman
 
 _PACKAGES = ("docker.io", "containerd")
 _COMMAND = """#!/bin/sh
