@@ -82,6 +82,23 @@ HOLDS = {
         change = {"w": 0.1 + 0 * MODEL["w"]}
         assert compare_result(dict(walk_leaves(MODEL)), change, {}, difference=True).trained > 0
     """,
+    "a large array is read part by part, as a language model's would take a run's time and memory": """
+        import tracemalloc
+        sent = dict(walk_leaves({"w": np.linspace(-1, 1, 1 << 22, dtype=np.float32)}))
+        got, other = ({"w": sent["/w"] * np.float32(times)} for times in (1.5, 0.5))
+        tracemalloc.start()
+        compare_result(sent, got, dict(walk_leaves(other)))
+        correlate_models(sent, sent)
+        sketch_model(got)
+        assert tracemalloc.get_traced_memory()[1] < sent["/w"].nbytes / 2
+    """,
+    "values at the end of a large array count as those at its beginning": """
+        sent = {"w": np.zeros(200_000, np.float32)}
+        for where in (0, -1):
+            got = {"w": sent["w"].copy()}
+            got["w"][where] = 3
+            assert moved(sent, got) == 3
+    """,
 }
 
 

@@ -3,12 +3,12 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from .arrays import BUFFER, convert_array, walk_leaves
+from .arrays import BUFFER, convert_array, sum_products, walk_leaves, walk_parts, walk_values
 
 _OF_KERAS = re.compile(r"(.*)_nvf_(\d{1,9})$")
 """Layer and number of an array of Keras' as NVFlare names it."""
@@ -39,6 +39,39 @@ class Figures(NamedTuple):
     still: int
 
 
+class _Moments:
+    """Of one leaf of two models, each less its first value, so that a constant leaf has none."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._first = 0.0, 0.0
+        self._sums = [0.0] * 5
+
+    def add(self, ours: Any, theirs: Any) -> None:
+        """Take the next values of both."""
+        if not self.count:
+            self._first = ours[0], theirs[0]
+        ours, theirs = ours - self._first[0], theirs - self._first[1]
+        self.count += ours.size
+        sums = (
+            float(ours.sum()),
+            float(theirs.sum()),
+            sum_products(ours, theirs),
+            sum_products(ours, ours),
+            sum_products(theirs, theirs),
+        )
+        self._sums = [before + more for before, more in zip(self._sums, sums, strict=True)]
+
+    def centre(self) -> tuple[float, float, float]:
+        """Return the product of both, and the square of each, each less its mean."""
+        ours, theirs, product, *squares = self._sums
+        return (
+            product - ours * theirs / self.count,
+            max(squares[0] - ours * ours / self.count, 0.0),
+            max(squares[1] - theirs * theirs / self.count, 0.0),
+        )
+
+
 class _Correlation:
     """Of two models, over the leaves that both have, each less its mean."""
 
@@ -46,13 +79,11 @@ class _Correlation:
         self._dot = self._ours = self._theirs = 0.0
         self._count = 0
 
-    def add(self, ours: Any, theirs: Any) -> None:
-        if ours.size >= _LEAST_LEAF:
-            ours, theirs = ours - ours.mean(), theirs - theirs.mean()
-            self._dot += float((ours * theirs).sum())
-            self._ours += float((ours * ours).sum())
-            self._theirs += float((theirs * theirs).sum())
-            self._count += ours.size
+    def add(self, leaf: _Moments) -> None:
+        if leaf.count >= _LEAST_LEAF:
+            dot, ours, theirs = leaf.centre()
+            self._dot, self._ours, self._theirs = self._dot + dot, self._ours + ours, self._theirs + theirs
+            self._count += leaf.count
 
     @property
     def value(self) -> float | None:
@@ -68,10 +99,40 @@ class _Size:
         self.values = self.bytes = 0
         self.squares = 0.0
 
-    def add(self, result: Any, size: int) -> None:
-        """Take a leaf of so many bytes."""
-        self.values, self.bytes = self.values + result.size, self.bytes + size
-        self.squares += float((result**2).sum())
+
+class _Leaf:
+    """Sums over one leaf of a result, beside what was sent and what another site sent of it."""
+
+    def __init__(self, *, difference: bool) -> None:
+        """A result may be a difference: what was added to what was sent."""
+        self._difference = difference
+        self.squares = self.moved = self.given = self.largest = self._along = 0.0
+        self.blank = True
+        self.kept, self.alike = _Moments(), _Moments()
+
+    def add(self, result: Any, then: Any, theirs: Any) -> None:
+        """Take the next values; ``then`` and ``theirs`` are None where there are none."""
+        base = then if self._difference and then is not None else 0.0
+        now = base + result
+        self.squares += sum_products(result, result)
+        self.blank = self.blank and not now.any()
+        if then is not None:
+            change = self.find_change(result, then)
+            self.moved += sum_products(change, change)
+            self.given += sum_products(then, then)
+            self._along += sum_products(change, then)
+            self.largest = max(float(abs(then).max()), self.largest)
+            self.kept.add(now, then)
+        if theirs is not None:
+            self.alike.add(now, base + theirs)
+
+    def find_change(self, result: Any, then: Any) -> Any:
+        return result if self._difference else result - then
+
+    @property
+    def scaled(self) -> float:
+        """By how much of what was sent the leaf is longer, as after weight decay."""
+        return self._along / self.given if self.kept.count >= _LEAST_LEAF and self.given else 0.0
 
 
 class _Step:
@@ -83,16 +144,22 @@ class _Step:
         self._moved = self._trained = self._turned = 0.0
         self._compared = self._weighed = False
 
-    def add(self, then: Any, change: Any, *, same: bool, weights: bool) -> None:
+    def add(self, leaf: _Leaf, values: Iterable[tuple[Any, Any]], *, same: bool, weights: bool) -> None:
+        """Take a leaf, and its values once more: what came, and what was sent."""
+        import numpy as np  # noqa: PLC0415 - the server of a job that exchanges none may have none
+
         self._compared = True
         self._weighed |= weights
         if same:
             return
-        self._moved += float((change**2).sum())
-        if weights and then.size:
-            clear = abs(change) > _ROUNDING * max(float(abs(then).max()), self._rms)
-            self._trained += float((change[clear] ** 2).sum())
-            self._turned += float((_reject(change, then)[clear] ** 2).sum())
+        self._moved += leaf.moved
+        least, scaled = _ROUNDING * max(leaf.largest, self._rms), leaf.scaled
+        for result, then in values if weights else ():
+            change = leaf.find_change(result, then)
+            clear = abs(change) > least
+            trained, turned = np.where(clear, change, 0.0), np.where(clear, change - scaled * then, 0.0)
+            self._trained += sum_products(trained, trained)
+            self._turned += sum_products(turned, turned)
 
     @property
     def moved(self) -> float | None:
@@ -117,15 +184,15 @@ class _Kept:
         self.blank = self.still = 0
         self._ours = self._given = 0.0
 
-    def add(self, then: Any, now: Any, result: Any, *, same: bool) -> None:
-        """Take a leaf as it was sent, as the site has it now, and as it came: a difference may be."""
-        self.correlation.add(now, then)
-        if now.size >= _LEAST_LEAF and then.any() and not now.any():
-            self.blank += now.size
-        if now.size >= _LEAST_LEAF and same:
-            self.still += now.size
-        self._ours += float((result**2).sum())
-        self._given += float((then**2).sum())
+    def add(self, leaf: _Leaf, *, same: bool) -> None:
+        count = leaf.kept.count
+        self.correlation.add(leaf.kept)
+        if count >= _LEAST_LEAF and leaf.largest and leaf.blank:
+            self.blank += count
+        if count >= _LEAST_LEAF and same:
+            self.still += count
+        self._ours += leaf.squares
+        self._given += leaf.given
 
     @property
     def relative(self) -> float | None:
@@ -134,13 +201,14 @@ class _Kept:
 
 def correlate_models(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> float | None:
     """Return that of two models, by the leaves that both have; None where it would prove nothing."""
-    import numpy as np  # noqa: PLC0415 - the server of a job that exchanges none may have none
-
     found = _Correlation()
     for name in ours.keys() & theirs.keys():
         first, second = convert_array(ours[name]), convert_array(theirs[name])
         if first.shape == second.shape and not BUFFER.search(name):
-            found.add(first.astype(np.float64), second.astype(np.float64))
+            leaf = _Moments()
+            for pair in walk_values(first, second):
+                leaf.add(*pair)
+            found.add(leaf)
     return found.value
 
 
@@ -155,29 +223,29 @@ def compare_result(
         other: leaves of the other result by name; empty if this is the first.
         difference: whether a result is what was added to what was sent.
     """
-    import numpy as np  # noqa: PLC0415 - the server of a job that exchanges none may have none
-
     size, step, kept, alike = _Size(), _Step(_rms(sent)), _Kept(), _Correlation()
     buffers = _of_batch_norm(got)
     for name, leaf in walk_leaves(got):
+        size.bytes += len(leaf) if isinstance(leaf, bytes) else leaf.nbytes
         if isinstance(leaf, bytes):
-            size.bytes += len(leaf)
             continue
         numbers = convert_array(leaf)
         weights = numbers.dtype.kind == "f" and not BUFFER.search(name) and name not in buffers
-        before, result, base = _counterpart(name, numbers, sent), numbers.astype(np.float64), 0.0
-        size.add(result, leaf.nbytes)
+        before = _counterpart(name, numbers, sent)
+        twin = other.get(name) if weights else None
+        if twin is not None:
+            twin = None if isinstance(twin, bytes) or twin.shape != numbers.shape else convert_array(twin)
+        sums = _Leaf(difference=difference)
+        for values in walk_values(numbers, before, twin):
+            sums.add(*values)
+        size.values, size.squares = size.values + numbers.size, size.squares + sums.squares
         if before is not None:
-            then = before.astype(np.float64)
-            base = then if difference else 0.0
-            same = not result.any() if difference else _only_rounded(numbers, before)
-            change = result if difference else result - then
-            step.add(then, change, same=same, weights=weights)
+            same = not sums.squares if difference else _only_rounded(numbers, before)
+            step.add(sums, walk_values(numbers, before), same=same, weights=weights)
             if weights:
-                kept.add(then, base + result, result, same=same)
-        twin = other.get(name)
-        if weights and twin is not None and not isinstance(twin, bytes) and twin.shape == numbers.shape:
-            alike.add(base + result, base + convert_array(twin).astype(np.float64))
+                kept.add(sums, same=same)
+        if twin is not None:
+            alike.add(sums.alike)
     return Figures(
         values=size.values,
         bytes=size.bytes,
@@ -208,20 +276,12 @@ def _of_batch_norm(tree: Any) -> set[str]:
     return found
 
 
-def _reject(change: Any, then: Any) -> Any:
-    """Return what a change has besides a scaling of the leaf: nothing, where weight decay is all it is."""
-    import numpy as np  # noqa: PLC0415 - as above
-
-    square = float(np.vdot(then, then)) if then.size >= _LEAST_LEAF else 0.0
-    return change - then * (float(np.vdot(change, then)) / square) if square else change
-
-
 def _rms(sent: Mapping[str, Any]) -> float:
     count, squares = 0, 0.0
     for numbers in (convert_array(leaf) for leaf in sent.values() if not isinstance(leaf, bytes)):
         if numbers.dtype.kind == "f":
             count += numbers.size
-            squares += float((numbers.astype("float64") ** 2).sum())
+            squares += sum(sum_products(values, values) for (values,) in walk_values(numbers))
     return math.sqrt(squares / count) if count else 0.0
 
 
@@ -249,13 +309,19 @@ def _counterpart(name: str, numbers: Any, sent: Mapping[str, Any]) -> Any:
 
 def _only_rounded(got: Any, sent: Any) -> bool:
     """Whether ``got`` is ``sent``, exactly or after rounding to half precision or bfloat16."""
+    return any(
+        all(bool((ours == convert(theirs)).all()) for ours, theirs in walk_parts(got, sent))
+        for convert in (lambda values: values, _round_to_half, _round_to_brain)
+    )
+
+
+def _round_to_half(values: Any) -> Any:
+    return values.astype("float32").astype("float16")
+
+
+def _round_to_brain(values: Any) -> Any:
     import numpy as np  # noqa: PLC0415 - as above
 
-    got, single = got.ravel(), sent.ravel().astype(np.float32)
-    if (got == sent.ravel()).all():
-        return True
-    with np.errstate(over="ignore"):
-        half = single.astype(np.float16)
-    bits = single.view(np.uint32)
-    brain = (bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))) & np.uint32(0xFFFF0000)
-    return bool((got == half).all() or (got == brain.view(np.float32)).all())
+    bits = values.astype(np.float32).view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))) & np.uint32(0xFFFF0000)
+    return rounded.view(np.float32)

@@ -14,7 +14,7 @@ from nvflare.app_common.app_constant import AppConstants
 from nvflare.app_common.app_event_type import AppEventType
 from nvflare.app_common.ccwf.common import Constant
 
-from .arrays import fingerprint_weights, select_floating, sketch_model
+from .arrays import select_floating, sketch_model, sketch_weights
 from .evidence import Evidence, name_server, record_error
 from .exchange import TRAINS, read_global_weights, read_peer
 from .tasks import TaskWitness, digest_names
@@ -70,4 +70,4 @@ class SwarmWitness(TaskWitness):
 
     def _record_global(self, number: int, weights: dict[str, Any]) -> None:
         found = self._averaged(weights)
-        Evidence(self._recorder).global_model(number, fingerprint_weights(found).sketch, digest_names(found))
+        Evidence(self._recorder).global_model(number, sketch_weights(found), digest_names(found))

@@ -17,7 +17,7 @@ from nvflare.apis.shareable import Shareable
 from nvflare.app_common.app_constant import AppConstants
 from nvflare.app_common.app_event_type import AppEventType
 
-from .arrays import fingerprint_weights, select_floating, sketch_model, walk_leaves
+from .arrays import select_floating, sketch_model, sketch_weights, walk_leaves
 from .comparison import compare_result, correlate_models
 from .evidence import Evidence, name_server, record_error
 from .exchange import TRAINS, read_dxo, read_dxo_data, read_dxo_kind, read_global_weights, read_peer
@@ -84,8 +84,8 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             return
         weights = dict(walk_leaves(read_global_weights(fl_ctx)))
         if self._names <= weights.keys():
-            aggregate = fingerprint_weights({name: weights[name] for name in self._names})
-            Evidence(self._recorder).global_model(number + 1, aggregate.sketch, None, _workflow(fl_ctx))
+            aggregate = sketch_weights({name: weights[name] for name in self._names})
+            Evidence(self._recorder).global_model(number + 1, aggregate, None, _workflow(fl_ctx))
 
     def _averaged(self, tree: Any) -> dict[str, Any]:
         """Return the numbers of a result that its sketch covers."""
@@ -127,8 +127,8 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             controls=sketch_model(controls)["norm"] if (controls := meta.get(_CONTROLS)) else None,
             weight=None if steps is None else float(steps),
             names=digest_names(weights),
-            sketch=fingerprint_weights(weights).sketch if weights else (),
-            sent=fingerprint_weights({name: sent[name] for name in shared}).sketch if shared else (),
+            sketch=sketch_weights(weights) if weights else (),
+            sent=sketch_weights({name: sent[name] for name in shared}) if shared else (),
             metrics=_metrics(meta.get("initial_metrics")),
         )
 
