@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """NVFlare's logs as records."""
 
+import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -30,6 +32,10 @@ GIVEN = re.compile(r"\bgot task assignment: name=([^,\s]{1,200})")
 RETURNED = re.compile(r"\btask result sent to server")
 """What a client logs of a task that it was given, and of its result."""
 _BEGINNING = 1 << 14
+_FULL = "log.json"
+"""The same messages with the full names of their loggers; NVFlare names its own by modules and classes."""
+_NVFLARES = ("nvflare.", "__main__.")
+"""How those begin; the main module of NVFlare's client has classes."""
 
 
 @dataclass(slots=True)
@@ -78,6 +84,18 @@ def read_records(run: Workspace, name: str, log: str = LOG) -> list[LogRecord]:
             _, logger, level, context, message = match.groups("")
             found.append(LogRecord(file, number, match, time, logger, level, context, message))
     return found
+
+
+def find_own_loggers(run: Workspace, name: str) -> set[tuple[str, str]]:
+    """Return when a logger that is not NVFlare's logged in ``name``: time stamp, and its name in the log."""
+    member = run.members.get(name)
+    own, nvflares = set[tuple[str, str]](), set[tuple[str, str]]()
+    for line in (member.lines(_FULL) if member else None) or ():
+        with suppress(ValueError, RecursionError, TypeError, KeyError):
+            entry = json.loads(line)
+            full, seen = str(entry["fullName"]), (str(entry["asctime"]), str(entry["name"]))
+            (nvflares if full.startswith(_NVFLARES) else own).add(seen)
+    return own - nvflares
 
 
 def _seconds(stamp: str) -> float | None:

@@ -116,16 +116,11 @@ def _simulate_here(module: ModuleType) -> None:
 
 
 def _logs_apart(module: ModuleType) -> None:
-    """Keep a client's logs, which are evidence, from what a script in it does to Python's loggers.
-
-    What the script logs itself has the name of Python's root logger there, whatever it calls its own.
-    """
+    """Keep a client's logs, which are evidence, from what a script in it does to Python's loggers."""
     run, configure = module.TaskScriptRunner.run, logging.config.dictConfig
 
     def kept(self: Any) -> Any:
         root = logging.getLogger()
-        for handler in root.handlers:
-            handler.addFilter(_name_scripts)
         for own in map(logging.getLogger, _NVFLARES):
             own.handlers, own.propagate = [*root.handlers], False
             own.setLevel(root.level)
@@ -136,12 +131,6 @@ def _logs_apart(module: ModuleType) -> None:
 
     module.TaskScriptRunner.run = kept
     logging.config.dictConfig = lambda config: configure({**config, "disable_existing_loggers": False})
-
-
-def _name_scripts(record: logging.LogRecord) -> bool:
-    if not record.name.startswith(_NVFLARES):
-        record.name = "root"
-    return True
 
 
 PATCHES: dict[str, Patch] = {

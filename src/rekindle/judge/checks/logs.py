@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from rekindle.flare.log import OF_TORCH, RETURNED, TRAINERS, LogRecord
+from rekindle.flare.log import OF_TORCH, RETURNED, TRAINERS, LogRecord, find_own_loggers
 from rekindle.flare.losses import is_about_lost
 from rekindle.flare.workspace import SERVER, SHOWN
 from rekindle.host import folders
@@ -37,6 +37,8 @@ _AFTER_LAST = re.compile(
 """Lines that a client may add after its last one."""
 _ENDING = ("asked to end the run", "Server to end current RUN", "END_RUN fired")
 _BAD_LEVELS = {"ERROR", "CRITICAL", "FATAL"}
+_SCRIPTS = ("root", "__main__")
+"""Loggers of no class, which NVFlare never uses."""
 _CONSOLE = re.compile(
     r"^(\d{4}-\d\d-\d\d [\d:,]+) - (?:([\w.]+) - )?(DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL) - "
 )
@@ -155,6 +157,7 @@ def _printed(run: Run) -> Iterator[tuple[str, str]]:
     holds="No log or error log of the server or a site has an unexplained error; the server aborted nothing.",
 )
 def no_error_logged(run: Run) -> Iterator[Result]:
+    """What a job's own code logs at a site is reported: what came of it, other checks see."""
     aborts = run.logs.find(SERVER, r"Aborting current RUN due to (.*)")
     for name in run.members:
         who, member = "The server" if name == SERVER else name, run.workspace.members.get(name)
@@ -169,8 +172,18 @@ def no_error_logged(run: Run) -> Iterator[Result]:
             *find_unexplained(name, run.logs.records(name), lost=run.sites.lost),
             *find_unexplained(name, errors, ended=True, lost=run.sites.lost),
         ]
+        own = find_own_loggers(run.workspace, name) if found and name != SERVER else set()
+        said = [
+            (record, message)
+            for record, message in found
+            if name != SERVER and (record.logger in _SCRIPTS or (record.match[1], record.logger) in own)
+        ]
+        found = [each for each in found if each not in said]
         for record, message in sorted(found, key=lambda each: "Aborting current RUN" in each[1]):
             yield fails(f"{who} logged: {read_error(record, message)}", record.at)
+        for record, message in said[:1]:
+            logged = f"The job's own code at {name} logged {read_error(record, message)!r}"
+            yield holds(f"{logged} by its logger {record.logger}. No error of NVFlare's is there.", record.at)
     if aborts:
         yield fails(f"NVFlare aborted the run: {aborts[0].match.group(1)}", aborts[0])
 
@@ -284,7 +297,7 @@ def _owes_lines(run: Run) -> bool:
 
 
 def _is_harmless(kind: str, logger: str, message: str, after_end: bool) -> bool:
-    logger = TRAINERS[0] if logger in TRAINERS else "root" if logger == "__main__" else logger
+    logger = TRAINERS[0] if logger in TRAINERS else _SCRIPTS[0] if logger in _SCRIPTS else logger
     repeated = kind == "job" and not logger  # the console repeats what any of them logs, without its logger
     return any(
         (repeated or (known.log in ("any", kind) and known.logger in ("", logger)))
