@@ -46,6 +46,8 @@ _NEEDS = {
     "torch.utils.tensorboard": "tensorboard",
 }
 """Packages that modules import beside their own."""
+_TRACKERS = ("tensorboard", "mlflow", "wandb")
+"""Packages that NVFlare's receivers import."""
 _OWN = frozenset({"ModelController"})
 """Bases of a user's own workflows, which may save no model."""
 _TRAINS = re.compile(r"FedAvg|FedOpt|Scaffold|ScatterAndGather|Cyclic|[Ss]warm|ModelController|FedBuff")
@@ -258,11 +260,8 @@ def _environment(source: Source, listed: list[Any]) -> Default:
     wanted = {needed for prefix, needed in _NEEDS.items() for module in modules if _below(module, prefix)}
     roots = {module.partition(".")[0] for module in modules} - {*sys.stdlib_module_names}
     wanted |= {str(canonicalize_name(_PACKAGES.get(root, root))) for root in roots}
-    if any(
-        found.value == "tensorboard"
-        for found in source.find_argument("tracking_type", ["add_experiment_tracking"])
-    ):
-        wanted.add("tensorboard")
+    tracked = source.find_argument("tracking_type", ["add_experiment_tracking"])
+    wanted |= {found.value for found in tracked if found.value in _TRACKERS}
     known = {name: locks.list_lock_packages(name) for name in list_environments()}
     chosen = min(known, key=lambda name: (len(wanted - known[name]), len(known[name])))
     optional = {one.module.partition(".")[0] for one in source.imports if one.optional}

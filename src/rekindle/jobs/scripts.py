@@ -29,6 +29,8 @@ class ScriptCall(NamedTuple):
     """A call in a script."""
 
     name: str
+    arguments: list[ast.expr]
+    """Those without a keyword."""
     keywords: dict[str, ast.expr]
     at: str
     script: "Script"
@@ -54,6 +56,7 @@ class Script:
         return [
             ScriptCall(
                 take_last_name(call.func),
+                call.args,
                 {word.arg: word.value for word in call.keywords if word.arg},
                 self.describe_place(call),
                 self,
@@ -85,6 +88,21 @@ class Script:
                 ]
         return found
 
+    @cached_property
+    def classes(self) -> list[str]:
+        """The names of the classes that it makes."""
+        return [node.name for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef)]
+
+    @cached_property
+    def signatures(self) -> dict[str, dict[str, ast.expr | None]]:
+        """The parameters of each class that it makes, without ``self``: their names, and their defaults."""
+        found = {}
+        for node in (node for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef)):
+            for made in node.body:
+                if isinstance(made, ast.FunctionDef) and made.name == "__init__":
+                    found[node.name] = dict(_parameters(made.args)[1:])
+        return found
+
     def find_assigned(self, name: str) -> ast.expr | None:
         """Return what ``name`` is, where that is written once: by an assignment, or a parameter's default."""
         found: list[ast.expr] = []
@@ -92,10 +110,7 @@ class Script:
             if isinstance(node, (ast.Assign, ast.AnnAssign)):
                 found += [value for target, value in _pairs(node) if take_last_name(target) == name]
             elif isinstance(node, ast.arguments):
-                parameters = [*node.posonlyargs, *node.args]
-                pairs = zip(reversed(parameters), reversed(node.defaults), strict=False)
-                keyed = zip(node.kwonlyargs, node.kw_defaults, strict=True)
-                found += [value for one, value in (*pairs, *keyed) if one.arg == name and value]
+                found += [value for one, value in _parameters(node) if one == name and value]
         return found[0] if len(found) == 1 else None
 
     def find_set(self, name: str) -> list[ast.expr]:
@@ -158,6 +173,14 @@ class Script:
                 if named and name == (kept or named[0].lstrip("-").replace("-", "_")):
                     return named[0], words.get("default")
         return None
+
+
+def _parameters(node: ast.arguments) -> list[tuple[str, ast.expr | None]]:
+    """Return each parameter in their order, with its default."""
+    placed = [*node.posonlyargs, *node.args]
+    defaults = [*[None] * (len(placed) - len(node.defaults)), *node.defaults]
+    both = (*zip(placed, defaults, strict=True), *zip(node.kwonlyargs, node.kw_defaults, strict=True))
+    return [(one.arg, value) for one, value in both]
 
 
 def _pairs(node: ast.Assign | ast.AnnAssign) -> Iterator[tuple[ast.expr, ast.expr]]:

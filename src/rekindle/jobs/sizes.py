@@ -10,8 +10,10 @@ from .source import Source, SourceValue
 
 STARTS = ("SimEnv", "simulator_run", "SimulatorRunner")
 """What starts NVFlare's simulator in a script."""
-_NUMBERS = ("num_rounds", "n_rounds", "rounds", "max_rounds")
+_NUMBERS = ("num_rounds", "n_rounds", "rounds", "max_rounds", "total_rounds", "global_rounds")
 """Names of the argument with a workflow's rounds; NVFlare's own have the first."""
+_SENDS = ("send_model_and_wait", "send_model", "broadcast_and_wait", "broadcast_model")
+"""What a workflow calls in each of its rounds."""
 
 
 def count_sites(source: Source) -> SourceValue | None:
@@ -68,11 +70,9 @@ def _counts(value: object) -> bool:
 def count_rounds(source: Source) -> SourceValue | None:
     """Return the rounds of its workflows; None if they cannot be read, or differ.
 
-    What the script says that is run comes before what its modules say, as the defaults of their classes.
+    What the script says that is run comes before what its modules say, and both before their defaults.
     """
-    own = [
-        node.name for one in source.scripts for node in ast.walk(one.tree) if isinstance(node, ast.ClassDef)
-    ]
+    own = [name for script in source.scripts for name in script.classes]
     found = source.find_argument(_NUMBERS[0])
     found += [one for name in _NUMBERS[1:] for one in source.find_argument(name, own) if own]
     given = ((script, node) for script in source.scripts for node in script.find_set(_NUMBERS[0]))
@@ -82,4 +82,17 @@ def count_rounds(source: Source) -> SourceValue | None:
     found += [
         SourceValue(count, one.name) for one in source.configurations if (count := one.most("num_rounds"))
     ]
+    found = found or [one for one in _defaults(source) if _counts(one.value)]
     return found[0] if len({one.value for one in found}) == 1 else None
+
+
+def _defaults(source: Source) -> Iterator[SourceValue]:
+    """Yield the rounds that classes of the job have by default, or over which one sends its model."""
+    called = {call.name for call in source.calls}
+    for script in source.scripts:
+        for name in called & script.signatures.keys():
+            defaults = (value for word, value in script.signatures[name].items() if word in _NUMBERS)
+            yield from (one for value in defaults if (one := source.value(value, script)))
+        for over in (loop for callee in _SENDS for loop in script.find_loops(callee)):
+            if isinstance(over, ast.Call) and take_last_name(over.func) == "range" and len(over.args) == 1:
+                yield from (one for one in [source.value(over.args[0], script)] if one)

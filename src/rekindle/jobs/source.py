@@ -30,6 +30,13 @@ _PAIR = re.compile(
 """A key with its plain value, alike in JSON, HOCON and flow YAML."""
 _OF_ONE = {"int": None, "len": len, "list": list, "tuple": list, "sorted": sorted, "enumerate": list}
 """Functions of one argument, and what they make of a list."""
+_SIGNATURES = {
+    "FedAvgJob": ("initial_model", "n_clients", "num_rounds", "name", "min_clients"),
+    "SimulatorRunner": ("job_folder", "workspace", "clients", "n_clients", "threads"),
+    "add_experiment_tracking": ("recipe", "tracking_type"),
+    "simulator_run": ("workspace", "n_clients", "clients", "threads"),
+}
+"""What of NVFlare's jobs call by place, in 2.7 to 2.9."""
 _COMMENT = re.compile(r"(?m)(?:^|\s)(?:#|//).*$")
 
 
@@ -128,8 +135,13 @@ class Source:
 
     @property
     def calls(self) -> Iterator[ScriptCall]:
-        """Every call, those of the script that is run before the others'."""
-        return (call for script in self.scripts for call in script.calls)
+        """Every call, those of the script that is run before the others'; arguments have their names."""
+        own = {name: [*of] for script in self.scripts for name, of in script.signatures.items()}
+        for call in (call for script in self.scripts for call in script.calls):
+            placed = dict(
+                zip(own.get(call.name, _SIGNATURES.get(call.name, ())), call.arguments, strict=False)
+            )
+            yield call._replace(keywords={**placed, **call.keywords})
 
     @property
     def imports(self) -> Iterator[ScriptImport]:

@@ -90,6 +90,8 @@ def test_its_job_yml_comes_first_in_what_it_has(project):
         ("SimulatorRunner(job_folder='j', clients='a,b,c').run()", 3),
         ("def main(count=6):\n    job.simulator_run('w', n_clients=count)", 6),
         ("FedAvgJob(n_clients=4, num_rounds=2)", 4),
+        ("FedAvgJob(Net(), 4, 2)", 4),
+        ("job.simulator_run('w', 4)", 4),
         ("FedJob(min_clients=2)", 2),
         ("FedJob()\njob.to(a, 'site-1')\njob.to(a, 'site-2')\njob.to(a, 'site-3')", 3),
         ("for i in range(4):\n    job.to(x, f'site-{i}')", 4),
@@ -133,12 +135,47 @@ class Own(FedAvg):
         ("from own import Own\nOwn(rounds=8)", 8),
         ("from own import Own\ncontroller = Own()\ncontroller.num_rounds = 7", 7),
         ("from own import Own\nOwn()", 2),
+        ("from own import Own\nOwn(9)", 9),
+        ("FedAvgJob(Net(), int(input()), 7)", 7),
         ("SITES, ROUNDS = 3, 6\nFedAvg(num_rounds=ROUNDS)", 6),
     ],
 )
 def test_rounds_are_those_of_the_script_that_is_run_before_those_of_its_modules(project, line, rounds):
     own = read_own(JOBS, project(job_py=line, own_py=OWN))
     assert (own.job.rounds, own.job.assumed) == (rounds, ("sites",))
+
+
+LOOP = """
+class Own(ModelController):
+    def __init__(self, {parameters}):
+        {body}
+    def run(self):
+        for number in range({count}):
+            self.send_model_and_wait(data=number)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "own", "rounds"),
+    [
+        ("Own()", ("beta=0.9, rounds=5", "self.rounds = rounds", "self.rounds"), 5),
+        ("Own(0.5, 4)", ("beta=0.9, rounds=5", "self.rounds = rounds", "self.rounds"), 4),
+        ("Own(2)", ("patience", "self.patience = patience", "11"), 11),
+        ("Own()", ("beta=0.9", "self.many = 6", "self.many"), 6),
+        ("Own()", ("beta=0.9", "self.many = 6", "self.read()"), None),
+    ],
+)
+def test_rounds_of_an_own_workflow_are_its_arguments_or_those_of_its_loop(project, call, own, rounds):
+    parameters, body, count = own
+    own_py = LOOP.format(parameters=parameters, body=body, count=count)
+    read = read_own(JOBS, project(job_py=f"from own import Own\n{call}", own_py=own_py))
+    assert (None if "rounds" in read.job.assumed else read.job.rounds) == rounds
+
+
+@pytest.mark.parametrize("tracker", ['"mlflow"', 'tracking_type="mlflow"'])
+def test_a_tracker_is_in_the_environment(project, tracker):
+    lines = f"import torch\nadd_experiment_tracking(recipe, {tracker})"
+    assert found(project(job_py=lines))["environment"] == "torch+tracking"
 
 
 @pytest.mark.parametrize("kind", ["job", "app", "yaml", "hocon"])
