@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Habits of honest jobs, as edits of the digits job: what they log, how they start, when they stop."""
 
-from runners.own_jobs import JOB_OF_CLASSES, WORKFLOW, Edit, OwnJob, client, own_workflow, without_late
+from runners.own_jobs import JOB_OF_CLASSES, Edit, OwnJob, client, stops_early, without_late
 
 OPTIONAL = """
 import logging
@@ -38,10 +38,6 @@ TWICE = JOB_OF_CLASSES.format(
     arguments="",
     parts=TWO_WORKFLOWS,
 )
-STOPS = WORKFLOW.replace(
-    "        self.save_model(model)",
-    "            if number >= 3:\n                break\n        self.save_model(model)",
-)
 SLOW = "__import__('time').sleep(6 if site == 2 else 2)"
 SIMULATOR = """
 recipe.export(job_dir="exported")
@@ -71,7 +67,7 @@ HABITS = (
     digits("the_same_data_everywhere", client("x, y = (part[site", "x, y = points()")),
     digits("logs_an_error_of_its_own", Edit("client.py", "    print(", ERROR)),
     digits("quiets_nvflare", client("flare.init()", QUIET)),
-    digits("stops_early", own_workflow()[0], Edit("workflow.py", "", STOPS), rounds=8),
+    digits("stops_early", *stops_early("<"), rounds=8),
     digits(
         "leaves_a_late_site_behind",
         without_late(),

@@ -2,7 +2,17 @@
 """Ways in which a user's job is broken and ends as if it had trained: verdict, and the check that sees it."""
 
 from runners.kinds import AVERAGE, DIFFERENCES, SENT
-from runners.own_jobs import AGGREGATOR, LAST, Edit, OwnJob, aggregator, client, own_workflow, swarm
+from runners.own_jobs import (
+    AGGREGATOR,
+    LAST,
+    Edit,
+    OwnJob,
+    aggregator,
+    client,
+    own_workflow,
+    stops_early,
+    swarm,
+)
 
 
 def digits(name, check, cause, *edits, verdict="FAIL", **fields):
@@ -244,6 +254,14 @@ params = torch.load(kept)
         "job.yml expects 7 rounds, and the job announced 3",
         Edit("job.yml", "command:", "command: [job.py]", True),
         rounds=7,
+    ),
+    digits(
+        "stops_by_the_wrong_sign",
+        "rounds_completed",
+        "Own ended by itself after 1 of at most 8 rounds, and no site reported a metric of more than one",
+        *stops_early(">"),
+        verdict="UNPROVEN",
+        rounds=8,
     ),
     digits(
         "own_workflow_of_fewer_rounds",

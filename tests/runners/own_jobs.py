@@ -103,6 +103,13 @@ class Own(BaseFedAvg):
         self.save_model(model)
 """.strip()
 
+STOPS = """
+            losses = [result.metrics["loss"] for result in results]
+            if sum(losses) / len(losses) {sign} 0.7:
+                break
+        self.save_model(model)
+""".lstrip("\n").rstrip()
+
 
 def own_workflow():
     """Return what has the digits job run a workflow of its user's own, which logs no rounds."""
@@ -116,6 +123,12 @@ for number in range(args.sites):
         module="base_fed_job", job="BaseFedJob", imports=imports, arguments="", parts=parts
     )
     return (Edit("job.py", "", job), Edit("workflow.py", "", WORKFLOW))
+
+
+def stops_early(sign):
+    """Return what ends a workflow of its user's own once the mean loss of the sites is so beside a limit."""
+    stops = WORKFLOW.replace("        self.save_model(model)", STOPS.format(sign=sign))
+    return (own_workflow()[0], Edit("workflow.py", "", stops))
 
 
 LATE = """

@@ -4,7 +4,7 @@
 import shutil
 
 import pytest
-from samples.edits import events, replaced, result_of
+from samples.edits import events, json_in, replaced, result_of
 
 from rekindle.judge import judge_run
 
@@ -124,3 +124,60 @@ def test_an_own_workflow_may_end_before_a_last_answer(request, of, state):
     result = result_of(judge_run(folder), "every_site_took_part")
     assert result.state == state
     assert ("site-2 was given the task train and never answered." in result.message) == (of == "example")
+
+
+def ends_early(folder, metrics, code="", moved=(9, 8, 7), **arguments):
+    """Have 9 rounds announced where 3 were, of which sites report these metrics, and moved so far."""
+    replaced("spec.json", '"rounds": 3', '"rounds": 9')(folder)
+    with json_in(folder / f"{SERVER}/app_server/config/config_fed_server.json") as content:
+        content["workflows"][0]["args"] |= {"num_rounds": 9, **arguments}
+    (folder / f"{SERVER}/app_server/custom").mkdir(exist_ok=True)
+    (folder / f"{SERVER}/app_server/custom/own.py").write_text(f"class Own(ModelController):\n    {code}\n")
+    reported = [{name: values[number] for name, values in metrics.items()} for number in range(3)]
+
+    def report(event):
+        of = event["round"] if event["event"] == "task" else None
+        return event if of is None else {**event, "metrics": reported[of], "moved": moved[of]}
+
+    events(folder / "evidence/server.jsonl", report)
+    return result_of(judge_run(folder), "rounds_completed")
+
+
+RISES, FALLS = (0.3, 0.5, 0.65), (2.0, 1.5, 1.1)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "code", "arguments", "why"),
+    [
+        ({"accuracy": (0.3, 0.7, 0.71)}, "", {}, "as accuracy no longer got better (0.3 to 0.71)"),
+        ({"accuracy": (0.7, 0.6, 0.5)}, "", {}, "as accuracy no longer got better (0.7 to 0.5)"),
+        ({"val_loss": (1.0, 1.1, 1.3)}, "", {}, "as val_loss no longer got better (1 to 1.3)"),
+        ({"loss": FALLS, "auc": (0.5, 0.9, 0.9)}, "", {}, "as auc no longer got better (0.5 to 0.9)"),
+        ({"accuracy": RISES}, "", {"target": 0.6}, "as accuracy came to 0.65, and 0.6 is its figure"),
+        ({"accuracy": RISES}, "target = .6", {}, "as accuracy came to 0.65, and 0.6 is its figure"),
+        ({"loss": FALLS}, "", {"moved": (9, 5, 1)}, "as sites hardly changed the model any more (9 to 1)"),
+        ({"loss": FALLS}, "limit = 1.2", {}, "as loss came to 1.1, and 1.2 is its figure"),
+    ],
+)
+def test_an_early_end_that_the_sites_figures_show_holds(run, metrics, code, arguments, why):
+    result = ends_early(run, metrics, code, **arguments)
+    assert (result.state, result.message) == (
+        "holds",
+        f"Own ended by itself after 3 of at most 9 rounds, {why}.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("metrics", "code", "why"),
+    [
+        ({"accuracy": RISES}, "patience = 2", "while accuracy still got better (0.3 to 0.65)."),
+        ({"accuracy": RISES}, "target = 0.4", "while accuracy still got better (0.3 to 0.65)."),
+        ({"accuracy": RISES}, "target = 0.9", "while accuracy still got better (0.3 to 0.65)."),
+        ({"train_loss": FALLS}, "", "while train_loss still got better (2 to 1.1)."),
+        ({}, "", "and no site reported a metric of more than one round."),
+    ],
+)
+def test_one_while_all_still_gets_better_or_nothing_is_reported_is_unknown(run, metrics, code, why):
+    result = ends_early(run, metrics, code)
+    assert result.state == "unknown"
+    assert result.message.startswith(f"Own ended by itself after 3 of at most 9 rounds, {why} A stop by the")

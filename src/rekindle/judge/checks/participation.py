@@ -10,6 +10,13 @@ from rekindle.judge.run import Run
 from rekindle.records.events import TaskEvent
 from rekindle.records.evidence import EvidenceLine
 
+from .early_ends import explain_end
+
+_WITH_A_REASON = (
+    "A stop by the wrong sign looks the same: have sites report the metric by which it stops, give the "
+    "workflow its limit as an argument, or announce as many rounds as it is to have."
+)
+
 
 @register_claim(
     holds="Every announced site returned each task that the workflows have for it, with something in it."
@@ -141,8 +148,8 @@ def _by_models(run: Run, flow: Workflow) -> Result:
         whose = f"{of_round} sites" if of_round < len(seen) else "every site"
         message = f"A model of {whose} was received in {wanted} rounds of {flow.kind}{unsaid}."
         return holds(message, lines[-1])
-    if flow.flow is None and account.ended and (chosen := _chosen(run, flow, seen, wanted)):
-        return holds(chosen, lines[-1])
+    if flow.flow is None and account.ended and (result := _chosen(run, flow, seen, wanted)):
+        return result._replace(at=lines[-1])
     begun = list(account.find_logged(flow, r"Round \d{1,9} started"))
     message = f"{flow.kind} began {len(begun)} of {flow.rounds} rounds; it does not log which it completed."
     if begun and flow.rounds and len(begun) < flow.rounds and not flow.may_stop:
@@ -157,8 +164,8 @@ def _by_models(run: Run, flow: Workflow) -> Result:
     return unknown(message, begun[-1] if begun else None)
 
 
-def _chosen(run: Run, flow: Workflow, seen: dict[str, int], wanted: int) -> str | None:
-    """Return that a user's own class ended by itself, or chose its sites for each round; else None."""
+def _chosen(run: Run, flow: Workflow, seen: dict[str, int], wanted: int) -> Result | None:
+    """Judge a user's own class that ended by itself, or chose its sites for each round; None for others."""
     counts, events = {*seen.values()}, [line.event for line in run.training.models]
     numbered = sorted((event.site, event.round) for event in events if event.round is not None)
     of_rounds, last = Counter(number for _, number in numbered), dict(numbered)
@@ -169,9 +176,11 @@ def _chosen(run: Run, flow: Workflow, seen: dict[str, int], wanted: int) -> str 
     chosen = len({*of_rounds.values()}) == 1 or stayed
     if len(of_rounds) >= wanted and chosen and min(counts) > 0 and all(task.good for task in owed):
         each = ", ".join(f"{count} of {site}" for site, count in seen.items())
-        return f"{flow.kind} chose its sites for each of {wanted} rounds, and all answered: {each}."
+        return holds(f"{flow.kind} chose its sites for each of {wanted} rounds, and all answered: {each}.")
     if len(counts) == 1 and 0 < min(counts) < wanted:
-        return f"{flow.kind} ended by itself after {min(counts)} of at most {wanted} rounds of every site."
+        shown, why = explain_end(run, flow)
+        message = f"{flow.kind} ended by itself after {min(counts)} of at most {wanted} rounds, {why}."
+        return holds(message) if shown else unknown(f"{message} {_WITH_A_REASON}")
     return None
 
 
