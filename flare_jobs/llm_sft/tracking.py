@@ -24,7 +24,6 @@ def job_of(recipe: FedAvgRecipe) -> FedJob:
 
 def track(recipe: FedAvgRecipe, sites: Sites, trackers: list[str], project: str) -> None:
     """Give the recipe its trackers: at the server, and MLflow at every client too if asked."""
-    os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"  # mlflow 3.17 writes no folder of files without
     names = {"experiment_name": project, "run_name": project, "experiment_tags": {}, "run_tags": {}}
     if "tensorboard" in trackers:
         add_experiment_tracking(recipe, "tensorboard")

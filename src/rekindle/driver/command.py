@@ -46,6 +46,8 @@ def make_job_environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
     environ = {
         # Else every process takes every core, and they starve each other.
         "OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // processes)),
+        # NVFlare's receiver writes a folder of files by default, which mlflow refuses since 3.17.
+        "MLFLOW_ALLOW_FILE_STORE": "true",
         **own,
         **({"REKINDLE_TURN": str(run_dir / "turn.lock")} if turns else {}),
         "CUDA_VISIBLE_DEVICES": "",

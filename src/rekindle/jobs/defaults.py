@@ -37,11 +37,13 @@ _NEEDS = {
     "nvflare.app_opt.he": "tenseal",
     "nvflare.app_opt.lightning": "lightning",
     "nvflare.app_opt.pt": "torch",
+    "nvflare.app_opt.sklearn": "scikit-learn",
+    "nvflare.app_opt.statistics.df": "pandas",
     "nvflare.app_opt.tf": "tensorflow",
     "nvflare.app_opt.tracking.mlflow": "mlflow",
     "nvflare.app_opt.tracking.tb": "tensorboard",
     "nvflare.app_opt.tracking.wandb": "wandb",
-    "nvflare.app_opt.xgboost": "xgboost",
+    "nvflare.app_opt.xgboost": "xgboost tensorboard",
     "nvflare.client.lightning": "lightning",
     "torch.utils.tensorboard": "tensorboard",
 }
@@ -134,8 +136,11 @@ def fill_defaults(source: Source, given: Mapping[str, Any]) -> dict[str, Default
     }
     if not (given.get("container") or example.get("container")):
         path, packages = requirements.find_package_file([script.parent, source.folder])
-        if path:
-            found["requirements"] = Default(list(packages), path.name)
+        reasons = [path.name] if path else []
+        if any(one.name.endswith((".yml", ".yaml")) for one in source.configurations):
+            packages, reasons = (*packages, "omegaconf"), [*reasons, "NVFlare reads YAML by omegaconf"]
+        if reasons:
+            found["requirements"] = Default(sorted({*packages}), "; ".join(reasons))
     own = {} if "command" in example else {"command": _command(source, sites, rounds)}
     if (path_ := _path(source)) and "PYTHONPATH" not in _table(example, "environ"):
         environ = {**_table(example, "environ"), "PYTHONPATH": path_.value}
@@ -257,7 +262,8 @@ def _environment(source: Source, listed: list[Any]) -> Default:
     modules = {one.module for one in source.imports}
     modules |= {one.module + "." + one.name for one in source.imports if one.name}
     modules |= {path for one in source.configurations for path in one.classes if path.startswith("nvflare.")}
-    wanted = {needed for prefix, needed in _NEEDS.items() for module in modules if _below(module, prefix)}
+    needs = (needed for prefix, needed in _NEEDS.items() if any(_below(module, prefix) for module in modules))
+    wanted = {name for needed in needs for name in needed.split()}
     roots = {module.partition(".")[0] for module in modules} - {*sys.stdlib_module_names}
     wanted |= {str(canonicalize_name(_PACKAGES.get(root, root))) for root in roots}
     tracked = source.find_argument("tracking_type", ["add_experiment_tracking"])

@@ -72,7 +72,6 @@ def _mlflow_stores(folder: Path) -> list[Path]:
 def _read_mlflow(store: Path) -> Iterator[Scalar]:
     from mlflow.tracking import MlflowClient  # noqa: PLC0415 - as above
 
-    os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
     with tempfile.TemporaryDirectory() as copied:  # a client upgrades a database that it opens
         address = store.absolute().as_uri()
         if store.is_file():

@@ -20,6 +20,12 @@ def _cause(line):
             "environment",
             "package that has monai as requirements:",
         ),
+        (
+            "2026-11-28 17:24:45,506 - SimulatorRunner - ERROR - FL server execution exception: "
+            "ModuleNotFoundError: No module named 'omegaconf'",
+            "environment",
+            "package that has omegaconf as requirements:",
+        ),
         ("ModuleNotFoundError: No module named 'utils.data'", "job", "job's own utils.data"),
         ("ModuleNotFoundError: No module named 'my_networks'", "job", "job's own my_networks"),
         (

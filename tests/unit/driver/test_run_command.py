@@ -19,6 +19,7 @@ def test_a_jobs_folders_stand_after_the_environments_and_before_the_hosts(tmp_pa
     environ = make_job_environment(tmp_path, spec)
     assert environ["PATH"] == make_path(spec.python, {"PATH": f"{tmp_path}/job/tools:/opt/x:/usr/bin"})
     assert environ["PYTHONPATH"] == os.pathsep.join([str(tmp_path / "hook"), f"{tmp_path}/job/src", "/p.zip"])
+    assert environ["MLFLOW_ALLOW_FILE_STORE"] == "true"
     monkeypatch.delenv("PATH")
     assert make_job_environment(tmp_path, spec)["PATH"].endswith(f"/opt/x:{os.defpath}")
 

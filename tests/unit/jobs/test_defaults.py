@@ -172,6 +172,15 @@ def test_rounds_of_an_own_workflow_are_its_arguments_or_those_of_its_loop(projec
     assert (None if "rounds" in read.job.assumed else read.job.rounds) == rounds
 
 
+def test_what_nvflares_modules_import_is_in_the_environment(project):
+    lines = "from nvflare.app_opt.xgboost.recipes import XGBBaggingRecipe\n"
+    read = fill_defaults(read_source(project(job_py=lines), {}), {})["environment"]
+    assert (read.value, read.because) == (
+        "torch+vision",
+        "its imports: tensorboard; xgboost would have to be in requirements",
+    )
+
+
 @pytest.mark.parametrize("tracker", ['"mlflow"', 'tracking_type="mlflow"'])
 def test_a_tracker_is_in_the_environment(project, tracker):
     lines = f"import torch\nadd_experiment_tracking(recipe, {tracker})"
@@ -201,6 +210,7 @@ def test_a_folder_for_nvflare_is_run_by_its_simulator(project, kind):
     own = read_own(JOBS, folder)
     assert own.job.command == ("-m", "rekindle.trainer.simulation", "-t", "{sites}", "-n", "{sites}")
     assert (own.job.rounds, own.job.environment, claims(folder)) == (7, "torch", TRAINS)
+    assert own.job.requirements == (("omegaconf",) if kind == "yaml" else None)
     assert own.job.sites == (1 if kind == "app" else 2)
 
 
