@@ -34,6 +34,21 @@ def one_result(**changes):
     return of_results(lambda event: {**event, **changes} if changes else None, one)
 
 
+def grows(trained, relative):
+    """Return what has every site move so much further in each round, and its model grow, unsaid."""
+
+    def change(event):
+        moved = {"sketch": [event["time"]], "trained": trained ** event["round"], "relative": relative}
+        return {**event, **moved, "metrics": {}}
+
+    return of_results(change)
+
+
+def reports(**metrics):
+    """Return what has every site report these metrics in each round."""
+    return of_results(lambda event: {**event, "metrics": metrics})
+
+
 def of_model(**changes):
     """Return what alters the record of the saved model as it was loaded."""
     return of_events(SAVED, "model", lambda event: {**event, **changes})
@@ -158,6 +173,11 @@ LIES = {
                 "metrics": {"loss": 1.0 + event["round"] % 2},
             }
         ),
+        "a score is always the same at every site": reports(val_accuracy=0.93),
+        "every score falls in every round": of_results(
+            lambda event: {**event, "metrics": {"accuracy": 0.9 - 0.2 * event["round"]}}
+        ),
+        "each training doubles the model, and nothing is reported": grows(3.0, 2.5),
     },
     "results_are_good": {
         "a result is not finite": one_result(finite=False, norm=None),
@@ -229,6 +249,28 @@ def test_a_site_that_never_trained_is_a_fail_beside_one_that_did_so_at_times(exa
     verdict = judge_run(example)
     assert verdict.verdict == "FAIL"
     assert verdict.cause.startswith("site-2 did not train: ")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        reports(accuracy=1.0),
+        reports(batches=12),
+        reports(lr=0.3, accumulated=4.0),
+        grows(1.0, 2.5),
+        grows(3.0, 1.1),
+    ],
+    ids=["the best accuracy", "a count", "settings", "large but steady steps", "growing steps, small growth"],
+)
+def test_what_says_nothing_of_learning_is_no_divergence(example, change):
+    change(example)
+    assert result_of(judge_run(example), "loss_falls").state in {"holds", "not applicable"}
+
+
+def test_a_score_that_falls_at_one_site_alone_is_no_divergence(example):
+    figures = {"site-1": (0.9, 0.7, 0.5), "site-2": (0.3, 0.5, 0.6)}
+    of_results(lambda event: {**event, "metrics": {"f1": figures[event["site"]][event["round"]]}})(example)
+    assert result_of(judge_run(example), "loss_falls").holds
 
 
 def test_a_loss_that_is_high_again_at_one_site_alone_is_no_divergence(example):

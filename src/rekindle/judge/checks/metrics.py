@@ -4,7 +4,7 @@
 import json
 import math
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from rekindle.flare.configuration import read_components
@@ -30,6 +30,7 @@ _FINAL = "Final metrics: "
 """What job.py prints before them; older ones print none."""
 _METRIC = r"validation metric (-?\d{1,9}(?:\.\d{1,30})?(?:e-?\d\d)?) from client (\S{1,200})$"
 """The server's message as it selects a model by a site's metric."""
+_UNDONE = "as where what sites learn is undone, by differences of the wrong sign or scale or a high rate"
 _DEFAULTS = {"accuracy", "val_accuracy", "metrics", "AUC"}
 """Metrics by which recipes of NVFlare select the best model unless a job names another."""
 _LOSS = "loss"
@@ -39,6 +40,10 @@ _STAGES = {
     *("mean", "avg", "average", "global", "local", "epoch", "round", "running", "batch", "step"),
 }
 """Words beside it in the name of a complete loss: of what, and over what."""
+_SCORES = frozenset({"acc", "accuracy", "auc", "auroc", "dice", "f1", "iou", "precision", "recall", "score"})
+"""Words in the name of a metric that is better if it is higher."""
+_GROWTH = 2.0
+"""A model that grows so by each training, to the last round, diverges, where nothing else is reported."""
 _WORSE, _BLOWN, _BURST = 1.25, 3, 1000
 """What a loss that rises is of the first one, at least; one that never comes back near it; one that does."""
 
@@ -131,18 +136,28 @@ def _parsed(line: str) -> Any:
         return None
 
 
-def _no_losses(run: Run) -> str | None:
-    return None if _losses(run) or run.find(RoundEvent) else "No site reported a loss."
+def _no_course(run: Run) -> str | None:
+    shown = _list_series(run, is_loss) or _list_series(run, _is_score) or len(_list_growth(run)) > 1
+    return None if shown or run.find(RoundEvent) else "No site reported a loss or a score, or trained twice."
 
 
-def _losses(run: Run) -> dict[tuple[str, str], list[float]]:
-    """Return each loss that a site reported, by site and name, in the order of rounds."""
-    losses: dict[tuple[str, str], list[float]] = {}
+def _list_series(run: Run, is_one: Callable[[str], bool]) -> dict[tuple[str, str], list[float]]:
+    """Return each such metric that a site reported, by site and name, in the order of rounds."""
+    found: dict[tuple[str, str], list[float]] = {}
     for line in sorted(run.training.results, key=lambda line: (line.event.round or 0, line.event.time)):
         for name, value in line.event.metrics.items():
-            if is_loss(name) and value is not None:
-                losses.setdefault((line.event.site, name), []).append(value)
-    return losses
+            if is_one(name) and value is not None:
+                found.setdefault((line.event.site, name), []).append(value)
+    return found
+
+
+def _list_growth(run: Run) -> list[float]:
+    """Return by what factor each training made a model larger."""
+    return [line.event.relative for line in run.training.results if line.event.relative is not None]
+
+
+def _is_score(name: str) -> bool:
+    return not _SCORES.isdisjoint(re.split(r"[^a-z0-9]+", name.lower()))
 
 
 def is_loss(name: str) -> bool:
@@ -153,32 +168,57 @@ def is_loss(name: str) -> bool:
 
 @register_check(
     "federated",
-    holds="No site's loss is always the same, and not every loss rises in every round or ends far up.",
-    unless=_no_losses,
+    holds="What sites report is not always the same, and does not get worse in every round or ends far off.",
+    unless=_no_course,
 )
 def loss_falls(run: Run) -> Iterator[Result]:
-    """Where no loss falls, not every change of the model grows in every round. A loss that ranks record is
-    finite in every epoch, and lower at the end than at the start.
+    """Where no loss falls, not every change of the model grows in every round. Where none is reported, not
+    every score falls, nor does each training make the model much larger. A loss that ranks record is finite
+    in every epoch, and lower at the end than at the start.
     """
     yield from _of_ranks(run)
-    losses = _losses(run)
+    losses = _list_series(run, is_loss)
     for site in sorted({site for site, _ in losses}):
         theirs = [values for (of, _), values in losses.items() if of == site]
         if all(len(values) > 2 and values[0] and len({*values}) == 1 for values in theirs):
             yield unknown(f"{site} reported a loss of {theirs[0][0]:g} in every round, to the last digit.")
     steps = [[line.event.trained or 0.0 for line in lines] for lines in group_by_site(run).values()]
-    undone = "as where what sites learn is undone, by differences of the wrong sign or scale or a high rate"
     if _diverge(losses.values()):
         (site, name), values = min(losses.items())
         grew = f"The {name} of every site is far above its first in later rounds"
-        yield unknown(f"{grew}, at {site} {values[0]:.4g} and then up to {max(values):.4g}, {undone}.")
+        yield unknown(f"{grew}, at {site} {values[0]:.4g} and then up to {max(values):.4g}, {_UNDONE}.")
     elif _rise(losses.values()):
         (site, name), values = min(losses.items())
         grew = f"The {name} of every site rises in every round"
-        yield unknown(f"{grew}, at {site} from {values[0]:.4g} to {values[-1]:.4g}, {undone}.")
-    elif _rise(steps) and all(values[-1] >= values[0] for values in losses.values()):
+        yield unknown(f"{grew}, at {site} from {values[0]:.4g} to {values[-1]:.4g}, {_UNDONE}.")
+    elif _rise(steps) and losses and all(values[-1] >= values[0] for values in losses.values()):
         grew = "What every site changes grows in every round, and no loss that it reports falls"
-        yield unknown(f"{grew}, {undone}.")
+        yield unknown(f"{grew}, {_UNDONE}.")
+    if not losses:
+        yield from _without_losses(run, steps)
+
+
+def _without_losses(run: Run, steps: list[list[float]]) -> Iterator[Result]:
+    """Yield what scores and the size of models show of a training without a loss."""
+    scores = _list_series(run, _is_score)
+    values = {value for reported in scores.values() for value in reported}
+    measured = run.training.converged or len(values) != 1 or values & {0.0, 1.0, 100.0}
+    if not measured and all(len(reported) > 2 for reported in scores.values()):
+        name = min(name for _, name in scores)
+        yield unknown(
+            f"Every site reported {name} {min(values):g} in every round, to the last digit, of models that "
+            "differ: it may not be measured."
+        )
+    if _rise([values[::-1] for values in scores.values()]):
+        (site, name), series = min(scores.items())
+        fell = f"The {name} of every site falls in every round"
+        yield unknown(f"{fell}, at {site} from {series[0]:.4g} to {series[-1]:.4g}, {_UNDONE}.")
+    growth = _list_growth(run)
+    if _rise(steps) and growth and min(growth) > _GROWTH:
+        grew = (
+            f"Each training made the model {min(growth):.2g} times as large or more, and no loss was reported"
+        )
+        yield unknown(f"{grew}, {_UNDONE}.")
 
 
 def _diverge(series: Collection[list[float]]) -> bool:
