@@ -54,6 +54,17 @@ LIES = (
         sites=1,
     ),
     digits(
+        "loads_nothing",
+        "results_come_from_the_global_model",
+        "loads a state of which its model takes nothing at client.py:",
+        Edit("model.py", "super().__init__", "torch.manual_seed(0)"),
+        client(
+            "model.load_state_dict",
+            'model.load_state_dict({f"net.{n}": v for n, v in received.params.items()}, strict=False)',
+        ),
+        verdict="UNPROVEN",
+    ),
+    digits(
         "weight_decay_without_gradients",
         "every_site_trained",
         "or all were merely scaled",

@@ -188,6 +188,16 @@ class ModelEvent(Event, kw_only=True, frozen=True, tag="model"):
     """Depends on the arrays alone, not on their order and names; None where there are none."""
 
 
+class LoadEvent(Event, kw_only=True, frozen=True, tag="load"):
+    """A trainer's load of a state into a torch model that took nothing of it, or a later one that did."""
+
+    site: Text
+    place: Text
+    """The file and line of the job's own code."""
+    took: bool
+    """Whether the model has any of its names."""
+
+
 class GpuSample(msgspec.Struct, kw_only=True, frozen=True):
     """One GPU at one moment."""
 
@@ -249,6 +259,7 @@ AnyEvent = (
     | TaskEvent
     | ConfigurationEvent
     | ModelEvent
+    | LoadEvent
     | AcceptanceEvent
     | SampleEvent
 )

@@ -4,7 +4,16 @@
 import json
 
 import pytest
-from samples.edits import each_event, events, json_in, removed, replaced, result_of
+from samples.edits import (
+    each_event,
+    events,
+    json_in,
+    lines_in,
+    put_lines,
+    removed,
+    replaced,
+    result_of,
+)
 
 from rekindle.judge import judge_run
 from rekindle.records import RecordError
@@ -32,6 +41,19 @@ def one_result(**changes):
     """Return what alters the result of one site in one round."""
     one = lambda event: (event["site"], event["round"]) == ("site-2", 1)  # noqa: E731
     return of_results(lambda event: {**event, **changes} if changes else None, one)
+
+
+def loaded(*took):
+    """Return what has site-2 record loads at a line of its code, of which the model took something or not."""
+
+    def change(folder):
+        nonce = lines_in(folder / SERVER)[0]["nonce"]
+        time = lines_in(folder / SERVER)[-1]["time"]
+        event = {"event": "load", "time": time, "nonce": nonce, "site": "site-2", "place": "client.py:14"}
+        put_lines(folder / "evidence/site-2.server.jsonl", [{**event, "took": each} for each in took])
+        of_results(lambda event: {**event, "sketch": [event["time"]], "sent": [0.5]})(folder)
+
+    return change
 
 
 def grows(trained, relative):
@@ -153,6 +175,7 @@ LIES = {
             lambda event: {**event, "sketch": [event["time"]], "values": 5000, "kept": 0.1, "relative": 1.0},
             lambda event: event["site"] == "site-2",
         ),
+        "a site loaded a state of which its model took nothing": loaded(False),
     },
     "loss_falls": {
         "every loss rises in every round": of_results(
@@ -265,6 +288,18 @@ def test_a_site_that_never_trained_is_a_fail_beside_one_that_did_so_at_times(exa
 def test_what_says_nothing_of_learning_is_no_divergence(example, change):
     change(example)
     assert result_of(judge_run(example), "loss_falls").state in {"holds", "not applicable"}
+
+
+def test_a_line_of_which_a_later_load_takes_something_is_right(example):
+    loaded(False, True)(example)
+    assert result_of(judge_run(example), "results_come_from_the_global_model").holds
+
+
+def test_a_load_that_another_site_recorded_is_not_its_own(example):
+    loaded(False, True)(example)
+    path = example / "evidence/site-2.server.jsonl"
+    path.rename(path.with_name("site-1.server.jsonl"))
+    assert result_of(judge_run(example), "everyone_writes_their_own").state == "unknown"
 
 
 def test_a_score_that_falls_at_one_site_alone_is_no_divergence(example):

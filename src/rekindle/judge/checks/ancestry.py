@@ -9,7 +9,7 @@ from operator import sub
 from rekindle.judge.check import Result, fails, holds, register_check, unknown
 from rekindle.judge.run import Run
 from rekindle.judge.sketches import reject_vector, share_left, sketch_made
-from rekindle.records.events import Sketch, TaskEvent
+from rekindle.records.events import LoadEvent, Sketch, TaskEvent
 
 from .aggregation import group_by_round, group_by_site, skip_without_weights
 from .metrics import is_loss
@@ -135,8 +135,21 @@ def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
                 "the model that the server began with, and saves, stays untrained."
             )
             yield unknown(message, line)
+    yield from _not_taken(run)
     if mistaken := _mistaken([line.event for line in first if line.event.kept is not None]):
         yield unknown(mistaken, first[0])
+
+
+def _not_taken(run: Run) -> Iterator[Result]:
+    """Yield each place at which every load took nothing of the state that it was given."""
+    lines = run.find(LoadEvent)
+    took = {(line.event.site, line.event.place) for line in lines if line.event.took}
+    for line in (line for line in lines if (line.event.site, line.event.place) not in took):
+        message = (
+            f"{line.event.site} loads a state of which its model takes nothing at {line.event.place}, as no "
+            "name is the same and strict=False: it may go on without the model that it was sent."
+        )
+        yield unknown(message, line)
 
 
 def _mistaken(first: list[TaskEvent]) -> str | None:
