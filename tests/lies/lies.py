@@ -56,12 +56,20 @@ LIES = (
     digits(
         "loads_nothing",
         "results_come_from_the_global_model",
-        "loads a state of which its model takes nothing at client.py:",
+        "takes nothing of the models that it gets at client.py:",
         Edit("model.py", "super().__init__", "torch.manual_seed(0)"),
         client(
             "model.load_state_dict",
             'model.load_state_dict({f"net.{n}": v for n, v in received.params.items()}, strict=False)',
         ),
+        verdict="UNPROVEN",
+    ),
+    digits(
+        "reads_nothing",
+        "results_come_from_the_global_model",
+        "takes nothing of the models that it gets at client.py:",
+        Edit("model.py", "super().__init__", "torch.manual_seed(0)"),
+        client("model.load_state_dict", "print(received.current_round)"),
         verdict="UNPROVEN",
     ),
     digits(

@@ -189,13 +189,15 @@ class ModelEvent(Event, kw_only=True, frozen=True, tag="model"):
 
 
 class LoadEvent(Event, kw_only=True, frozen=True, tag="load"):
-    """A trainer's load of a state into a torch model that took nothing of it, or a later one that did."""
+    """A trainer got a model and took nothing of it, or something of a later one.
+
+    It read no parameter, or none had the name of one in its torch model.
+    """
 
     site: Text
     place: Text
     """The file and line of the job's own code."""
     took: bool
-    """Whether the model has any of its names."""
 
 
 class GpuSample(msgspec.Struct, kw_only=True, frozen=True):

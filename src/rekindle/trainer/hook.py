@@ -28,7 +28,7 @@ from . import links
 from .data import STAND_INS
 from .gloo import wait_at_exit
 from .imports import watch_exit, watch_imports
-from .loads import watch_loads
+from .loads import watch_loads, watch_receipts
 from .variables import MEMBER, SERVER, WORKSPACE
 from .waits import hasten_downloads, hasten_pipes
 
@@ -145,6 +145,7 @@ PATCHES: dict[str, Patch] = {
     "nvflare.app_common.executors.task_script_runner": _logs_apart,
     "nvflare.fuel.utils.pipe.pipe_handler": hasten_pipes,
     "nvflare.fuel.f3.streaming.download_service": hasten_downloads,
+    "nvflare.client.api": watch_receipts,
     "torch.nn.modules.module": watch_loads,
     "torch.distributed.distributed_c10d": lambda module: wait_at_exit(),
 }

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notes where a trainer loads a state of which its model takes nothing, as ``strict=False`` lets it.
+"""Notes where a trainer takes nothing of a model that it gets: the site goes on with a model of its own.
 
-A prefix too many or too few does that: the site goes on with a model of its own. Only the standard library
-is imported here.
+It never reads what it received, or loads it with ``strict=False`` into a torch model that has none of its
+names, as with a prefix too many. Only the standard library is imported here.
 """
 
 import os
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
 from functools import wraps
 from pathlib import Path
@@ -17,18 +16,17 @@ from typing import Any
 from .variables import WORKSPACE
 
 
-class LoadWatch:
-    """The places in a job's code that loaded states in this process, and whether a model took any of one."""
+class Watch:
+    """The lines of a job's code that got models in this process, and whether any was taken there."""
 
     def __init__(self) -> None:
-        """Start before the first load."""
+        """Start before the first model."""
         self._took: dict[str, bool] = {}
 
-    def note(self, state: Mapping[str, Any], unexpected: list[str]) -> None:
-        """Record a place whose first load took nothing, and once more if a later one did."""
-        took, place = len(unexpected) < len(state), _find_place()
+    def note(self, place: str, took: bool) -> None:
+        """Record a line whose first model was not taken, and once more if a later one was."""
         before = self._took.get(place)
-        if not state or not place or before or before is took:
+        if not place or before or before is took:
             return
         if not took or before is False:
             _record(place, took)
@@ -37,22 +35,71 @@ class LoadWatch:
 
 def watch_loads(module: ModuleType) -> None:
     """From here on loads of torch's modules are noted."""
-    load, watch = module.Module.load_state_dict, LoadWatch()
+    load, watch = module.Module.load_state_dict, Watch()
 
     @wraps(load)
     def loaded(self: Any, state_dict: Any, *arguments: Any, **options: Any) -> Any:
         found = load(self, state_dict, *arguments, **options)
         with suppress(Exception):  # whatever becomes of our note, the trainer goes on
-            watch.note(state_dict, found.unexpected_keys)
+            if state_dict:
+                watch.note(_find_place(), len(found.unexpected_keys) < len(state_dict))
         return found
 
     module.Module.load_state_dict = loaded
 
 
+class Received:
+    """The model that a trainer received last: whether anything read its parameters."""
+
+    def __init__(self) -> None:
+        """Start before the first one."""
+        self._watch, self._last, self._place, self._read = Watch(), None, "", True
+
+    def note(self, model: Any) -> None:
+        """Note what became of the last model, and watch this one; it may be the same."""
+        if model is self._last:
+            return
+        self._watch.note(self._place, self._read)
+        self._last, self._place, self._read = model, "", True
+        if model is not None and model.params:
+            self._place, self._read = _find_place(), False
+            self._have_noted(model)
+
+    def _have_noted(self, model: Any) -> None:
+        """Give the model a class that notes the first use of its parameters, and has then been its own."""
+        own = type(model)
+
+        def get(model: Any) -> Any:
+            model.__class__, self._read = own, True
+            return model.params
+
+        def put(model: Any, value: Any) -> None:
+            model.__class__ = own
+            model.params = value
+
+        model.__class__ = type(
+            own.__name__, (own,), {"params": property(get, put), "__module__": own.__module__}
+        )
+
+
+def watch_receipts(module: ModuleType) -> None:
+    """From here on models that the Client API hands to a trainer are noted."""
+    receive, received = module.receive, Received()
+
+    @wraps(receive)
+    def noted(*arguments: Any, **options: Any) -> Any:
+        model = receive(*arguments, **options)
+        with suppress(Exception):  # as above
+            received.note(model)
+        return model
+
+    module.receive = noted  # type: ignore[attr-defined]  # NVFlare has it
+
+
 def _find_place() -> str:
     """Return the line of the job's own code that loads; nothing if it is elsewhere."""
     code = Path(os.environ[WORKSPACE]).parent
-    frame: Any = sys._getframe(2)
+    frame: Any = sys._getframe(1)
     while frame and not Path(frame.f_code.co_filename).absolute().is_relative_to(code):
         frame = frame.f_back
     return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A load of which a torch model takes nothing is recorded, with the line of the job's code."""
+"""Where a trainer takes nothing of a model that it gets is recorded, with the line of the job's code."""
 
 import json
 import sys
@@ -20,6 +20,13 @@ class Module:
         return SimpleNamespace(unexpected_keys=unexpected)
 
 
+class Model:
+    """Like NVFlare's FLModel."""
+
+    def __init__(self, number):
+        self.params, self.current_round = {"a": number}, number
+
+
 @pytest.fixture
 def trainer(tmp_path, monkeypatch):
     """Return what runs a job's script with such modules watched, and returns what was recorded."""
@@ -28,12 +35,14 @@ def trainer(tmp_path, monkeypatch):
     loads.watch_loads(torch)
     monkeypatch.setenv("REKINDLE_WORKSPACE", str(tmp_path / "job/workspace"))
     monkeypatch.setenv("REKINDLE_EVIDENCE", str(tmp_path))
-    client = SimpleNamespace(get_site_name=lambda: "site-2")
+    models = [Model(number) for number in range(4)]
+    client = SimpleNamespace(get_site_name=lambda: "site-2", receive=lambda: models[0] if models else None)
+    loads.watch_receipts(client)
     monkeypatch.setitem(sys.modules, "nvflare.client.api", client)
 
     def run(script, folder="job"):
         path = tmp_path / folder / "client.py"
-        exec(compile(script, path, "exec"), {"model": torch.Module()})
+        exec(compile(script, path, "exec"), {"model": torch.Module(), "flare": client, "models": models})
         found = tmp_path / "site-2.server.jsonl"
         lines = found.read_text().splitlines() if found.exists() else []
         return [(one["site"], one["place"], one["took"]) for one in map(json.loads, lines)]
@@ -61,6 +70,33 @@ LOOP = "for state in ({}):\n    model.load_state_dict(state, strict=False)"
 )
 def test_a_load_that_takes_nothing_is_recorded_once_for_its_line(trainer, script, recorded):
     assert trainer(script) == recorded
+
+
+ROUNDS = "while received := flare.receive():\n    {}\n    models.pop(0)"
+
+
+@pytest.mark.parametrize(
+    ("use", "took"),
+    [
+        ("print(received.current_round)", [False]),
+        ("received.params = {'b': 1}", [False]),
+        ("flare.receive().params", []),
+        ("dict(received.params)", []),
+        ("__import__('copy').deepcopy(received).params", []),
+        ("received.current_round and received.params", [False, True]),
+    ],
+)
+def test_models_that_no_one_reads_are_recorded(trainer, use, took):
+    assert trainer(ROUNDS.format(use)) == [("site-2", "client.py:1", each) for each in took]
+
+
+def test_a_received_model_is_what_it_was(trainer):
+    trainer(
+        "received = flare.receive()\nassert isinstance(received, type(models[1]))\n"
+        "assert (type(received).__name__, received.params) == ('Model', {'a': 0})\n"
+        "assert type(received) is type(models[1])\n"
+        "received.params = 5\nassert received.params == 5"
+    )
 
 
 def test_a_library_s_own_loads_are_not(trainer):

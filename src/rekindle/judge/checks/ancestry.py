@@ -141,13 +141,13 @@ def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
 
 
 def _not_taken(run: Run) -> Iterator[Result]:
-    """Yield each place at which every load took nothing of the state that it was given."""
+    """Yield each line of code that got models and took nothing of any."""
     lines = run.find(LoadEvent)
     took = {(line.event.site, line.event.place) for line in lines if line.event.took}
     for line in (line for line in lines if (line.event.site, line.event.place) not in took):
         message = (
-            f"{line.event.site} loads a state of which its model takes nothing at {line.event.place}, as no "
-            "name is the same and strict=False: it may go on without the model that it was sent."
+            f"{line.event.site} takes nothing of the models that it gets at {line.event.place}: it reads no "
+            "parameter, or loads them with strict=False and other names. It may train a model of its own."
         )
         yield unknown(message, line)
 
