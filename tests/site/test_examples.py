@@ -152,7 +152,7 @@ def test_a_saved_model_is_recorded_as_it_loads_in_the_runs_environment(examples,
     ("lie", "kind", "cause"),
     [
         ("raises before init", "FAIL", "A process raised RuntimeError: nothing was set up yet"),
-        ("unchanged", "FAIL", "site-1 in round 0 sent back the model that it was sent: it did not train."),
+        ("unchanged", "FAIL", "site-1 in round 0 sent back the model that it was sent: it did not train, "),
         ("not a number", "FAIL", "site-1 in round 0 sent what is not finite."),
         ("exits", "HUNG", "The training script of site-1 ended before it sent the result of its task, "),
     ],

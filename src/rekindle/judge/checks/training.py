@@ -106,7 +106,8 @@ def _wrong(event: TaskEvent) -> str | None:
     if event.finite is False:
         return f"{where} sent what is not finite."
     if (event.kind == "WEIGHT_DIFF" and event.norm == 0) or event.moved == 0:
-        return f"{where} sent back the model that it was sent: it did not train."
+        why = "as without data, or where its optimizer has other parameters"
+        return f"{where} sent back the model that it was sent: it did not train, {why}."
     if event.controls == 0:
         return f"{where} sent SCAFFOLD controls that are all zeros."
     return f"{where} sent zeros." if event.norm == 0 else None
