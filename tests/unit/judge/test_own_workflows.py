@@ -143,6 +143,24 @@ def ends_early(folder, metrics, code="", moved=(9, 8, 7), **arguments):
     return result_of(judge_run(folder), "rounds_completed")
 
 
+@pytest.mark.parametrize(("models", "state"), [(6, "holds"), (3, "unknown")])
+def test_rounds_without_numbers_are_as_many_as_models_that_were_sent(run, models, state):
+    replaced("spec.json", '"rounds": 3', '"rounds": 6')(run)
+    replaced(f"{SERVER}/app_server/config/config_fed_server.json", '"num_rounds": 3', '"num_rounds": 6')(run)
+    turns = {"site-1": 0, "site-2": 1}
+
+    def relay(event):
+        if event["event"] != "task":
+            return event
+        number = 2 * event["round"] + turns[event["site"]]
+        return {**event, "round": None, "sent": [float(number % models)], "metrics": {}}
+
+    events(run / "evidence/server.jsonl", relay)
+    result = result_of(judge_run(run), "rounds_completed")
+    assert result.state == state
+    assert ("chose its sites for each of 6 rounds" in result.message) == (state == "holds")
+
+
 RISES, FALLS = (0.3, 0.5, 0.65), (2.0, 1.5, 1.1)
 
 

@@ -167,7 +167,11 @@ def _by_models(run: Run, flow: Workflow) -> Result:
 def _chosen(run: Run, flow: Workflow, seen: dict[str, int], wanted: int) -> Result | None:
     """Judge a user's own class that ended by itself, or chose its sites for each round; None for others."""
     counts, events = {*seen.values()}, [line.event for line in run.training.models]
-    numbered = sorted((event.site, event.round) for event in events if event.round is not None)
+    sent = list(dict.fromkeys(event.sent for event in events))  # each is a round, numbered or not
+    rounds = (
+        (event.site, sent.index(event.sent) if event.round is None else event.round) for event in events
+    )
+    numbered = sorted(rounds)
     of_rounds, last = Counter(number for _, number in numbered), dict(numbered)
     if not events or not counts:
         return None
