@@ -13,12 +13,14 @@ _LARGEST = 1 << 22
 """Bytes of a file of stacks that are read."""
 _FRAME = re.compile(r"^ {4}\S.{0,300} \(([^()\s]{1,300}\.py):(\d{1,9})\)$", re.MULTILINE)
 """As py-spy prints a frame: its function, its file and its line."""
+_ASKS = re.compile(r"^ {4}\S{0,100}\bget_task \(nvflare/client/", re.MULTILINE)
+"""NVFlare's part of a launched trainer, which waits for the next task."""
 
 
 def find_lines(run: Run) -> dict[str, str]:
     """Return file and line of the job's own code in which each site's trainer stood, where stacks show it.
 
-    It is the innermost frame there; a library's frames below it say what it waits for.
+    It is the innermost frame there; a library's frames below it say what it waits for, as the next task.
     """
     job = run.folder / folders.JOB
     paths = (path.relative_to(job) for path in job.rglob("*.py"))
@@ -31,7 +33,8 @@ def find_lines(run: Run) -> dict[str, str]:
             lines = (f"{file.rpartition('/')[2]}:{line}" for file, line in _FRAME.findall(stacks.text))
             own = (line for line in lines if line.partition(":")[0] in code)
             if stacks.pid in owners and (line := next(own, None)):
-                found.setdefault(owners[stacks.pid], line)
+                asks = ", where it waits for a task" if _ASKS.search(stacks.text) else ""
+                found.setdefault(owners[stacks.pid], f"{line}{asks}")
     return found
 
 

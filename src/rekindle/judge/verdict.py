@@ -38,6 +38,10 @@ _FOREIGN: dict[VerdictKind, str] = {
     "UNPROVEN": "Have Rekindle run the job, whose trainers and driver leave what is missing.",
     "HUNG": "End it, and see in job.py's output why the trainer ended early.",
 }
+_HANGS = (
+    "See what it waits for there: autopsy/stacks.txt has all frames. A task for which a trainer still waits "
+    "was lost between NVFlare and it: run the job again."
+)
 _PROVES = "A run proves it that ends by itself, leaves all its files, and claims something."
 """Where no check's sentence is the cause."""
 
@@ -186,6 +190,8 @@ def _remedy(run: Run, verdict: VerdictKind, shown: ClaimResult | None) -> str | 
     if shown and shown.claim in CHECKS:
         proves = "A run proves it that" if verdict == "UNPROVEN" else "A run passes that"
         return f"{proves} shows this: {CHECKS[shown.claim].holds}"
+    if verdict == "HUNG":
+        return _HANGS
     return _PROVES if verdict == "UNPROVEN" else "Read the evidence, and the sites' logs beside it."
 
 
