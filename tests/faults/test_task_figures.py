@@ -8,7 +8,8 @@ import math
 import numpy as np
 import torch
 from rekindle.trainer.arrays import sketch_model, walk_leaves
-from rekindle.trainer.comparison import compare_result, correlate_models
+from rekindle.trainer.comparison import compare_result
+from rekindle.trainer.correlation import correlate_models
 
 chance = np.random.default_rng(0)
 MODEL = {"w": chance.normal(size=(70, 33)).astype(np.float32), "b": np.float32(chance.normal(size=13))}

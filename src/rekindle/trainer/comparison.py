@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from .arrays import BUFFER, convert_array, sum_products, walk_leaves, walk_parts, walk_values
+from .correlation import LEAST_LEAF, Correlation, Moments
 
 _OF_KERAS = re.compile(r"(.*)_nvf_(\d{1,9})$")
 """Layer and number of an array of Keras' as NVFlare names it."""
@@ -17,10 +18,6 @@ _ROUNDING = 5e-7
 """Of a leaf's largest value, or of the model's RMS if that is more: 4 steps of float32."""
 _SCALED = 0.01
 """Share of a change that rounding leaves besides a scaling, at most; training leaves nearly all."""
-_ENOUGH = 150
-"""Values for a correlation, at least: of fewer, chance makes a third or more."""
-_LEAST_LEAF = 8
-"""Values of a leaf that takes part in it, at least."""
 
 
 class Figures(NamedTuple):
@@ -39,59 +36,6 @@ class Figures(NamedTuple):
     still: int
 
 
-class _Moments:
-    """Of one leaf of two models, each less its first value, so that a constant leaf has none."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._first = 0.0, 0.0
-        self._sums = [0.0] * 5
-
-    def add(self, ours: Any, theirs: Any) -> None:
-        """Take the next values of both."""
-        if not self.count:
-            self._first = ours[0], theirs[0]
-        ours, theirs = ours - self._first[0], theirs - self._first[1]
-        self.count += ours.size
-        sums = (
-            float(ours.sum()),
-            float(theirs.sum()),
-            sum_products(ours, theirs),
-            sum_products(ours, ours),
-            sum_products(theirs, theirs),
-        )
-        self._sums = [before + more for before, more in zip(self._sums, sums, strict=True)]
-
-    def centre(self) -> tuple[float, float, float]:
-        """Return the product of both, and the square of each, each less its mean."""
-        ours, theirs, product, *squares = self._sums
-        return (
-            product - ours * theirs / self.count,
-            max(squares[0] - ours * ours / self.count, 0.0),
-            max(squares[1] - theirs * theirs / self.count, 0.0),
-        )
-
-
-class _Correlation:
-    """Of two models, over the leaves that both have, each less its mean."""
-
-    def __init__(self) -> None:
-        self._dot = self._ours = self._theirs = 0.0
-        self._count = 0
-
-    def add(self, leaf: _Moments) -> None:
-        if leaf.count >= _LEAST_LEAF:
-            dot, ours, theirs = leaf.centre()
-            self._dot, self._ours, self._theirs = self._dot + dot, self._ours + ours, self._theirs + theirs
-            self._count += leaf.count
-
-    @property
-    def value(self) -> float | None:
-        """From -1 to 1; None where it would prove nothing."""
-        scale = math.sqrt(self._ours * self._theirs)
-        return self._dot / scale if self._count >= _ENOUGH and scale > 0 else None
-
-
 class _Size:
     """Of a result."""
 
@@ -108,7 +52,7 @@ class _Leaf:
         self._difference = difference
         self.squares = self.moved = self.given = self.largest = self._along = 0.0
         self.blank = True
-        self.kept, self.alike = _Moments(), _Moments()
+        self.kept, self.alike = Moments(), Moments()
 
     def add(self, result: Any, then: Any, theirs: Any) -> None:
         """Take the next values; ``then`` and ``theirs`` are None where there are none."""
@@ -132,7 +76,7 @@ class _Leaf:
     @property
     def scaled(self) -> float:
         """By how much of what was sent the leaf is longer, as after weight decay."""
-        return self._along / self.given if self.kept.count >= _LEAST_LEAF and self.given else 0.0
+        return self._along / self.given if self.kept.count >= LEAST_LEAF and self.given else 0.0
 
 
 class _Step:
@@ -180,16 +124,16 @@ class _Kept:
     """How much of what was sent is in a result."""
 
     def __init__(self) -> None:
-        self.correlation = _Correlation()
+        self.correlation = Correlation()
         self.blank = self.still = 0
         self._ours = self._given = 0.0
 
     def add(self, leaf: _Leaf, *, same: bool) -> None:
         count = leaf.kept.count
         self.correlation.add(leaf.kept)
-        if count >= _LEAST_LEAF and leaf.largest and leaf.blank:
+        if count >= LEAST_LEAF and leaf.largest and leaf.blank:
             self.blank += count
-        if count >= _LEAST_LEAF and same:
+        if count >= LEAST_LEAF and same:
             self.still += count
         self._ours += leaf.squares
         self._given += leaf.given
@@ -197,19 +141,6 @@ class _Kept:
     @property
     def relative(self) -> float | None:
         return math.sqrt(self._ours / self._given) if self._given else None
-
-
-def correlate_models(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> float | None:
-    """Return that of two models, by the leaves that both have; None where it would prove nothing."""
-    found = _Correlation()
-    for name in ours.keys() & theirs.keys():
-        first, second = convert_array(ours[name]), convert_array(theirs[name])
-        if first.shape == second.shape and not BUFFER.search(name):
-            leaf = _Moments()
-            for pair in walk_values(first, second):
-                leaf.add(*pair)
-            found.add(leaf)
-    return found.value
 
 
 def compare_result(
@@ -223,7 +154,7 @@ def compare_result(
         other: leaves of the other result by name; empty if this is the first.
         difference: whether a result is what was added to what was sent.
     """
-    size, step, kept, alike = _Size(), _Step(_rms(sent)), _Kept(), _Correlation()
+    size, step, kept, alike = _Size(), _Step(_rms(sent)), _Kept(), Correlation()
     buffers = _of_batch_norm(got)
     for name, leaf in walk_leaves(got):
         size.bytes += len(leaf) if isinstance(leaf, bytes) else leaf.nbytes
@@ -311,8 +242,12 @@ def _only_rounded(got: Any, sent: Any) -> bool:
     """Whether ``got`` is ``sent``, exactly or after rounding to half precision or bfloat16."""
     return any(
         all(bool((ours == convert(theirs)).all()) for ours, theirs in walk_parts(got, sent))
-        for convert in (lambda values: values, _round_to_half, _round_to_brain)
+        for convert in (_keep, _round_to_half, _round_to_brain)
     )
+
+
+def _keep(values: Any) -> Any:
+    return values
 
 
 def _round_to_half(values: Any) -> Any:

@@ -18,7 +18,8 @@ from nvflare.app_common.app_constant import AppConstants
 from nvflare.app_common.app_event_type import AppEventType
 
 from .arrays import select_floating, sketch_model, sketch_weights, walk_leaves
-from .comparison import compare_result, correlate_models
+from .comparison import compare_result
+from .correlation import correlate_models
 from .evidence import Evidence, name_server, record_error
 from .exchange import TRAINS, read_dxo, read_dxo_data, read_dxo_kind, read_global_weights, read_peer
 
