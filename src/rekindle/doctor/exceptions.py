@@ -46,12 +46,6 @@ _LACKS = (
 """What is missing where the last frame is of such a file and the message is this."""
 _RAISED_AGAIN = re.compile(r"Caught \w{1,80} in ")
 """How a message begins that torch gives an exception of a worker's, whose own traceback follows."""
-OF_PYTHON = re.compile(
-    r"(?:builtins\.)?(?:Value|Type|Key|Index|Attribute|Name|ZeroDivision|Assertion|Syntax|UnboundLocal|Recursion|"
-    r"NotImplemented|Unicode\w*|StopIteration|FileNotFound|NotADirectory|IsADirectory|Misconfiguration|ConfigAttribute)"
-    r"(?:Error|Exception)?"
-)
-"""Types that Python itself raises for faults of a program."""
 
 
 class RaisedException(NamedTuple):
@@ -155,12 +149,7 @@ def _producer(text: Text, number: int) -> str:
 
 def explain_exception(kind: str, message: str) -> tuple[Layer, Subject | None]:
     """Return the layer of an exception by its message and its type, and what it is about, if known."""
-    name = kind.rpartition(".")[2]
-    about = find_subject(f"{name}: {message}")
-    if about and about.is_certain:
-        return about.row.layer, about
-    if OF_PYTHON.fullmatch(name):
-        return "job", None
+    about = find_subject(f"{kind.rpartition('.')[2]}: {message}")
     if about and about.row.rank != "echo":
         return about.row.layer, about
     return "NVFlare" if kind.startswith("nvflare.") else "job", about

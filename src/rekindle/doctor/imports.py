@@ -27,6 +27,9 @@ _ARGUMENT = re.compile(
 )
 """A name alone is NVFlare's only if it is of several words: each library has a Client and a Task."""
 _BINARY = re.compile(r"(?P<name>[\w-]{1,100})(?:\.[\w-]{1,60})?\.so[\d.]{0,12}: undefined symbol")
+_LIBRARY = re.compile(
+    r"(?P<name>[\w.+-]{1,100}\.so[\d.]{0,12}): (?:cannot open shared object|version `[\w.]{1,32}' not found)"
+)
 _OWN = re.compile(
     r"(?:src|utils?|helpers?|common|libs?|custom|apps?|models?|nets?|networks?|data|datasets?|loaders?|configs?|"
     r"aggregators?|executors?|learners?|train\w{0,10}|client\w{0,10}|server\w{0,10}|my_?\w{1,60})"
@@ -81,6 +84,8 @@ def _missing(cause: str, installed: Mapping[str, str]) -> tuple[str, dict[str, s
         name = module if own else f"{module}.{named['name']}"
     elif binary := _BINARY.search(cause):
         kind, name = "build", binary["name"]
+    elif library := _LIBRARY.search(cause):
+        kind, name = "library", library["name"]
     elif match := _MODULE.search(cause):
         top = match["name"].partition(".")[0]
         kind = "hidden" if match["hidden"] else _kind(match["name"], top, installed)

@@ -11,7 +11,6 @@ from rekindle.records import Finding, Layer
 from . import exceptions
 from .ansible_results import find_failed_task, find_settled_hosts, read_rest, unescape_json
 from .catalogue import Rank
-from .excerpts import MATTERS
 from .prefixes import TRAINER, find_producer
 from .roles import MemberLogs
 from .scan import SHORT, Match, cut_line, make_find, quote_place, search_catalogue
@@ -160,9 +159,11 @@ def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
         message = f"Ansible on {host}: {result}"
     about = find_subject(message)
     strong = about is not None and not about.row.weak
+    known = about is not None and about.coded
     if _BENIGN.search(line.text) and not ansible:
         return
-    if not (line.level or ansible) and (line.informs or not (strong and _FAILS.search(message))):
+    marked = line.level or ansible
+    if not marked and (line.informs or not (strong and (known or _FAILS.search(message)))):
         return
     of_trainer = find_producer(text.raw_line(line.number)) == TRAINER
     layer: Layer | None = about.row.layer if about else "job" if of_trainer else None
@@ -180,7 +181,7 @@ def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
 
 
 def _lines(text: Text) -> Iterator[ReportLine]:
-    """Yield the lines of ``text`` that may matter, in order.
+    """Yield the lines of ``text``, in order.
 
     What only goes on with a message is joined to it; a bar that was shown before is no progress.
     """
@@ -188,9 +189,8 @@ def _lines(text: Text) -> Iterator[ReportLine]:
     through = 0
     bars: set[str] = set()
     of_nvflare = is_nvflare_log(text.raw)
-    for number, (content, raw) in enumerate(zip(text.lines, text.raw_lines, strict=True), 1):
-        matters = MATTERS.search(raw[:_CUT].lower()) and content.strip()
-        if not matters or (last and number <= last.through):
+    for number, content in enumerate(text.lines, 1):
+        if not content.strip() or (last and number <= last.through):
             continue
         line = _line(text, number, of_nvflare)
         goes_on = _GOES_ON.match(line.text)

@@ -3,7 +3,7 @@
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import msgspec
@@ -20,7 +20,7 @@ _PATH = re.compile(
     r"|(?<![\w/])(?:[\w.~-]{1,200}/){2,40}[\w.@%+~-]{0,200}|(?<![\w/])[\w.~-]{1,200}/[\w@%+~-]{0,200}\.\w{1,8}\b"
 )
 """A path, or a command with its arguments: their words are not the message's."""
-_CLOSING = " .)'\"0123456789"
+_CLOSING = re.compile(r"(?:\(os error|[ .)'\"\d])*")
 _SHORT, _LONG = 5, 12
 
 
@@ -28,10 +28,10 @@ class Meaning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a code means, or messages of one subject, as ``codes.json`` and ``subjects.json`` have them."""
 
     layer: Layer
-    rank: Rank
     meaning: str
     """What goes wrong, in a few words; empty where the message itself is all that is known."""
     remedy: str
+    rank: Rank = "cause"
     words: tuple[str, ...] = ()
     """In lower case; ``*`` is anything between. A code has none."""
     weak: bool = False
@@ -42,15 +42,36 @@ class Meaning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whose fault it is if the message names such a place, where its words do not tell."""
 
 
-class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """The codes of one origin, as ``codes.json`` has them."""
 
     table: str
     source: str
     pattern: str
-    """Regular expression over a message; the first of its groups that is not empty is the code."""
-    rows: dict[str, Meaning]
-    """By code; the file has codes that mean the same in one row, with spaces between them."""
+    """Regular expression over a message; the first of its groups that is not empty is the code.
+
+    ``{codes}`` is any of the codes.
+    """
+    rows: dict[str, Meaning | str]
+    """By codes of one meaning, with bars between them; a text is that of a row of ``subjects.json``."""
+    specific: bool = True
+    """Whether a code says more than words do; the type of an exception says more than weak ones alone."""
+
+    @cached_property
+    def meanings(self) -> dict[str, Meaning]:
+        """By each code."""
+        named = {row.meaning: row for row in reversed(load_rows())}
+        return {
+            code: named[row] if isinstance(row, str) else row
+            for codes, row in self.rows.items()
+            for code in codes.split("|")
+        }
+
+    @cached_property
+    def expression(self) -> re.Pattern[str]:
+        """The compiled pattern."""
+        codes = sorted(map(re.escape, self.meanings), key=len, reverse=True)
+        return re.compile(self.pattern.replace("{codes}", "|".join(codes)))
 
 
 class Subject(NamedTuple):
@@ -59,6 +80,8 @@ class Subject(NamedTuple):
     row: Meaning
     start: int
     end: int
+    coded: bool = False
+    """Whether a specific code says so."""
 
     @property
     def is_certain(self) -> bool:
@@ -71,48 +94,48 @@ _ROWS = allow_decoding(tuple[Meaning, ...])
 
 
 @cache
+def load_rows() -> tuple[Meaning, ...]:
+    """Return all rows of words, those of other rooms too."""
+    return tuple(row for text in read_rooms("subjects.json") for row in decode_json(text, _ROWS))
+
+
+@cache
 def load_tables() -> tuple[Table, ...]:
-    """Return all tables, those of other rooms too, with a row for each code."""
-    return tuple(
-        replace(table, rows={code: row for codes, row in table.rows.items() for code in codes.split()})
-        for text in read_rooms("codes.json")
-        for table in decode_json(text, _TABLES)
-    )
+    """Return all tables of codes, those of other rooms too."""
+    return tuple(table for text in read_rooms("codes.json") for table in decode_json(text, _TABLES))
 
 
 @cache
 def _words() -> list[tuple[str, str, Meaning]]:
     """Return all words, the longest first: the specific before the generic; each after its beginning."""
-    rows = (row for text in read_rooms("subjects.json") for row in decode_json(text, _ROWS))
-    pairs = [(words, row) for row in rows for words in row.words]
-    return [
-        (words.partition("*")[0], words, row) for words, row in sorted(pairs, key=lambda one: -len(one[0]))
-    ]
+    pairs = sorted(((words, row) for row in load_rows() for words in row.words), key=lambda one: -len(one[0]))
+    return [(words.partition("*")[0], words, row) for words, row in pairs]
 
 
 def find_subject(message: str) -> Subject | None:
     """Return what ``message`` is about by a code or by the longest known words in it; None if it has none.
 
     A policy decides before a code, and a code before words; a cause before what may only follow from one, and
-    weak words only without others, least a type's name at the beginning. What a message ends with is why all
-    failed.
+    what is weak only without others, least a type's name at the beginning. What a message ends with is why
+    all failed.
     """
     message = " ".join(message.split())
     text = _PATH.sub(lambda path: "_" * len(path[0]), message).lower()
 
     def order(one: Subject) -> tuple[bool, ...]:
         row = one.row
-        reason = one.is_certain and one.end - one.start >= _LONG and not text[one.end :].strip(_CLOSING)
+        reason = one.is_certain and one.end - one.start >= _LONG and bool(_CLOSING.fullmatch(text, one.end))
         return (
             not row.decides,
-            bool(row.words),
-            not reason,
+            not (one.is_certain or one.coded),
             row.weak or row.rank == "echo",
+            not one.coded,
+            not reason,
             row.weak and not one.start,
             row.rank != "cause",
         )
 
-    about = min((*_find_codes(message), *_find_words(text)), key=order, default=None)
+    about = min((*_find_words(text), *_find_codes(message)), key=order, default=None)
     return about and _placed(about, message)
 
 
@@ -144,9 +167,9 @@ def find_fix(message: str) -> str:
 
 def _find_codes(message: str) -> Iterator[Subject]:
     for table in load_tables():
-        for match in re.finditer(table.pattern, message):
-            if row := table.rows.get(next(filter(None, match.groups()), "")):
-                yield Subject(row, *match.span())
+        for match in table.expression.finditer(message):
+            if row := table.meanings.get(next(filter(None, match.groups()), "")):
+                yield Subject(row, *match.span(), coded=table.specific or row.weak)
 
 
 def _find_words(text: str) -> Iterator[Subject]:

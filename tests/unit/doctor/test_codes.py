@@ -25,14 +25,15 @@ LINES = {
 def test_a_code_is_known_in_a_line_of_its_origin(line):
     found = find_subject(line)
     assert found.row.layer == LINES[line]
-    assert not found.row.words
+    assert found.coded
     assert 0 <= found.start < found.end <= len(line)
 
 
 def test_every_table_has_a_source_and_sentences():
     for table in load_tables():
         assert table.source
-        assert all(row.meaning and row.remedy.endswith(".") for row in table.rows.values())
+        assert all(row.meaning and row.remedy.endswith(".") for row in table.meanings.values())
+        assert "" not in table.meanings
 
 
 def test_a_number_that_is_no_code_means_nothing():
