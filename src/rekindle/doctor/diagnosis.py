@@ -17,12 +17,11 @@ from rekindle.records.events import AnyEvent, ExceptionEvent
 from rekindle.records.evidence import EvidenceLine, read_lines
 
 from . import exceptions, roles, texts
-from .catalogue import Rank
 from .excerpts import take_excerpt
 from .gpu_memory import name_holder
 from .imports import explain_import
 from .reports import find_reports
-from .scan import Match, cut_line, find_known
+from .scan import Match, find_known
 from .texts import Text, split_ranks
 from .timeline import make_timeline
 
@@ -126,16 +125,14 @@ def _exceptions(lines: Iterable[EvidenceLine[AnyEvent]], installed: Mapping[str,
     """Yield the exceptions that trainers wrote down, the first one first."""
     raised_events = [(line.event, line) for line in lines if isinstance(line.event, ExceptionEvent)]
     for place, (event, line) in enumerate(sorted(raised_events, key=lambda pair: pair[0].time)[:_MOST]):
-        exception = cut_line(f"{event.kind}: {event.message}")
+        raised = exceptions.RaisedException(event.kind, event.message, event.place, 0, 0, 0)
+        finding, _ = exceptions.explain_exception(raised, raised, event.who)
         entry = find_known(f"{event.kind}: {event.message}", installed)
-        cause = f"{event.who} raised {exception} at {event.place}."
-        remedy = f"Correct what raises at {event.place}."
-        of, _ = exceptions.explain_exception(event.kind, event.message)
-        unknown = Finding(name="exception", cause=cause, layer=of, remedy=remedy, confidence="certain")
-        finding = entry.finding if entry else unknown
-        finding = replace(finding, cause=cause, file=line.file, line=line.line)
-        rank: Rank = entry.rank if entry else "cause"
-        yield Match(finding, rank, f"{place:04}", -1, place, frozenset((place,)), doubt=0)
+        known = entry.finding if entry else finding
+        finding = replace(known, cause=finding.cause, file=line.file, line=line.line)
+        yield Match(
+            finding, entry.rank if entry else "cause", f"{place:04}", -1, place, frozenset((place,)), doubt=0
+        )
 
 
 def _logs(run_dir: Path, ended: RunEnd | None) -> Iterator[Text]:

@@ -5,9 +5,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from rekindle.records import Layer
+from rekindle.records import Finding, Layer
 
-from .subjects import Subject, find_subject
+from .catalogue import Rank
+from .scan import cut_line
+from .subjects import find_subject
 from .texts import Text
 
 _TRACEBACK = re.compile(
@@ -30,7 +32,7 @@ _MORE = re.compile(
 _MOST_MORE = 5
 _VARIES = re.compile(r"[\da-fA-F]+|:\d+")
 _INSTALLED = ("site-packages/", "dist-packages/", "/lib/python", "<frozen ", "/rekindle/trainer/hook.py")
-_GAP = 6000
+_GAP, _QUOTED = 6000, 200
 ENDINGS = ("SignalException", "ChildFailedError", "SystemExit", "KeyboardInterrupt", "_Interrupted")
 """Exceptions that end a process on request, or report that another one failed."""
 _PROGRAM = re.compile(r"\[Errno 2\] No such file or directory: '[^'/\n]{1,200}'")
@@ -147,9 +149,27 @@ def _producer(text: Text, number: int) -> str:
     return _VARIES.sub("", raw[: len(raw) - len(content)])
 
 
-def explain_exception(kind: str, message: str) -> tuple[Layer, Subject | None]:
-    """Return the layer of an exception by its message and its type, and what it is about, if known."""
-    about = find_subject(f"{kind.rpartition('.')[2]}: {message}")
-    if about and about.row.rank != "echo":
-        return about.row.layer, about
-    return "NVFlare" if kind.startswith("nvflare.") else "job", about
+def explain_exception(raised: RaisedException, last: RaisedException, who: str = "") -> tuple[Finding, Rank]:
+    """Return what is known of an exception by its message and its type, and its rank.
+
+    Args:
+        raised: the one that began.
+        last: of its chain.
+        who: raised it; nothing if that is not known.
+    """
+    about = find_subject(f"{raised.kind.rpartition('.')[2]}: {raised.message} {raised.more}")
+    row = about.row if about else None
+    ours = row if row and row.rank != "echo" and not row.weak else None
+    then = f", then {cut_line(last.text, 120)}" if last is not raised and not last.reports else ""
+    said = cut_line(f"{raised.text} {raised.more}" if ours else raised.text, 90 if then else _QUOTED)
+    said = f"{said} at {raised.place}{then}"
+    meaning = f"{ours.meaning}: {said}" if ours and ours.meaning else f"A process raised {said}."
+    of_nvflare: Layer = "NVFlare" if raised.kind.startswith("nvflare.") else "job"
+    finding = Finding(
+        name="exception",
+        cause=f"{who} raised {said}." if who else meaning,
+        layer=row.layer if row and row.rank != "echo" else of_nvflare,
+        remedy=ours.remedy if ours else raised.remedy,
+        confidence="certain" if who else "likely",
+    )
+    return finding, "symptom" if row and row.rank in ("symptom", "echo") else "cause"

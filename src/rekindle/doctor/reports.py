@@ -13,12 +13,12 @@ from .ansible_results import find_failed_task, find_settled_hosts, read_rest, un
 from .catalogue import Rank
 from .prefixes import TRAINER, find_producer
 from .roles import MemberLogs
-from .scan import SHORT, Match, cut_line, make_find, quote_place, search_catalogue
+from .scan import SHORT, Match, make_find, quote_place, search_catalogue
 from .shapes import load_shape
 from .subjects import find_subject
 from .texts import Text
 
-_CUT, _QUOTED, _NEAR, _BEFORE = 4000, 200, 3, 200
+_CUT, _NEAR, _BEFORE = 4000, 3, 200
 _LEVEL, _INFORMS, _BENIGN, _PROGRESS, _LASTS, _FAILS, _CONTEXT = map(
     load_shape, ("level", "informs", "benign", "progress", "lasts", "fails", "context")
 )
@@ -131,20 +131,7 @@ def _exceptions(
         root = next(iter(causes), None)
         if root is None:
             continue
-        layer, about = exceptions.explain_exception(root.kind, f"{root.message} {root.more}")
-        ours = about.row if about and about.row.rank != "echo" and not about.row.weak else None
-        last = chain[-1]
-        more = f", then {cut_line(last.text, 120)}" if last is not root and not last.reports else ""
-        said = cut_line(f"{root.text} {root.more}" if ours else root.text, 90 if more else _QUOTED)
-        raised = f"{said} at {root.place}{more}"
-        finding = Finding(
-            name="exception",
-            cause=f"{ours.meaning}: {raised}" if ours and ours.meaning else f"A process raised {raised}.",
-            layer=layer,
-            remedy=ours.remedy if ours else root.remedy,
-            confidence="likely",
-        )
-        rank: Rank = "symptom" if about and about.row.rank in ("symptom", "echo") else "cause"
+        finding, rank = exceptions.explain_exception(root, chain[-1])
         yield make_find(text, text.line(root.at), rank, finding, lines)
 
 

@@ -3,7 +3,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -31,12 +30,6 @@ _JOINED = re.compile(r"Connection \[[^\]\n]{1,80} => [^\]\n]{1,80}\] is created:
 """What a site's process logs first of itself; its trainers, which log to the same file, join later."""
 
 
-def find_role(text: Text) -> str:
-    """Return whose log of NVFlare's a text is: the server, a site; nothing of another file."""
-    path = Path(text.file)
-    return path.parent.name if path.name == LOG else ""
-
-
 class MemberLogs(NamedTuple):
     """The logs of the members of a workspace, and when its server was gone."""
 
@@ -49,13 +42,13 @@ class MemberLogs(NamedTuple):
 
     def is_lost(self, text: Text, line: int) -> bool:
         """Return whether NVFlare itself logged a line of a site's when the server was gone."""
-        of_site = find_role(text) in self.sites and find_producer(text.raw_line(line)) != TRAINER
+        of_site = text.member in self.sites and find_producer(text.raw_line(line)) != TRAINER
         return of_site and text.time(line) >= self.gone
 
 
 def gather_member_logs(logs: Iterable[Text]) -> MemberLogs:
     """Return those of a folder's logs that are its members'."""
-    sites = {find_role(log): log for log in logs if find_role(log)}
+    sites = {log.member: log for log in logs if log.member}
     server = sites.pop(SERVER, None)
     if server is None:
         return MemberLogs(None, sites, over=False, gone=_NEVER)
@@ -117,7 +110,7 @@ def find_silent(members: MemberLogs) -> Iterator[Match]:
 
 def add_last_words(one: Match, log: Text) -> Match:
     """Return what was found; a trainer's end without a word has the last that it printed."""
-    if one.rank != "guess" or not find_role(log):
+    if one.rank != "guess" or not log.member:
         return one
     said = _last_words(log, sum(len(line) + 1 for line in log.raw.split("\n")[: one.at]))
     return one._replace(finding=replace(one.finding, cause=f"{one.finding.cause}{said}"))

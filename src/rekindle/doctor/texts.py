@@ -124,13 +124,18 @@ class Text:
         return self.raw.rstrip().count("\n") + 1
 
     @cached_property
+    def member(self) -> str:
+        """Whose log of NVFlare's it is: the server's, a site's; nothing of another file."""
+        path = Path(self.file)
+        return path.parent.name if path.name in (LOG, *PARTS) else ""
+
+    @cached_property
     def nearness(self) -> int:
         """How close the file is to what failed: a site's log, then the server's, then others."""
-        path = Path(self.file)
-        if SERVER in path.parts:
+        parts = Path(self.file).parts
+        if SERVER in parts:
             return 1
-        of_site = path.name == LOG and len(path.parts) > 1
-        return 0 if of_site or any(part.startswith("site") for part in path.parts) else 2
+        return 0 if self.member or any(part.startswith("site") for part in parts) else 2
 
 
 def decode_text(file: str, content: bytes) -> Text:

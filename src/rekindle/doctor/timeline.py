@@ -18,7 +18,7 @@ def make_timeline(logs: Iterable[tuple[Text, list[Match]]]) -> tuple[Moment, ...
     by_process: dict[str, list[tuple[str, str, int, Text]]] = {}
     for log, found in logs:
         for at in dict.fromkeys(one.at for one in found):
-            by = _process(log.file, log.raw_line(at))
+            by = _process(log, at)
             by_process.setdefault(by, []).append((log.time(at), by, at, log))
     ranked = sorted(
         ((place, one) for errors in by_process.values() for place, one in enumerate(errors)),
@@ -28,14 +28,12 @@ def make_timeline(logs: Iterable[tuple[Text, list[Match]]]) -> tuple[Moment, ...
     return tuple(_moment(*one) for one in chosen)
 
 
-def _process(file: str, line: str) -> str:
-    """Return who printed a line of a file: the server or a site, its trainer, a rank, or the file itself."""
-    path = Path(file)
-    member = path.parent.name if path.name.startswith(("log", "error_log")) else ""
-    of = find_producer(line)
+def _process(log: Text, at: int) -> str:
+    """Return who printed a line: the server or a site, its trainer, a rank, or the file itself."""
+    of = find_producer(log.raw_line(at))
     if of == TRAINER:
-        return f"{member}'s trainer" if member else of
-    return of or member or path.name
+        return f"{log.member}'s trainer" if log.member else of
+    return of or log.member or Path(log.file).name
 
 
 def _moment(time: str, by: str, at: int, log: Text) -> Moment:
