@@ -7,7 +7,7 @@ import re
 from collections import Counter
 
 import pytest
-from samples.field_logs import failures, found, healthy, outcome, root
+from samples.field_logs import failures, found, grade, healthy, outcome, root
 
 from rekindle.doctor import diagnose_run, diagnose_texts, read_logs, texts
 from rekindle.doctor.catalogue import load_catalogue
@@ -56,6 +56,30 @@ def test_what_is_certain_is_right_and_causes_are_short():
         one.name for one, finding in named if finding.confidence == "certain" and not one.right(finding)
     ]
     assert not [one.name for one, finding in named if len(finding.cause) > 320]
+
+
+def test_what_is_only_possible_is_said_to_be_so():
+    named = [(failure, finding) for failure in FAILURES if (finding := root(failure.log))]
+    confident = [(failure, finding) for failure, finding in named if finding.confidence != "possible"]
+    assert sum(grade(failure) == "wrong" for failure, _ in confident) <= 0.05 * len(confident)
+    told = [finding.remedy for _, finding in named if finding.name.endswith("_error")]
+    assert sum(remedy.startswith("Read this line") for remedy in told) < 0.2 * len(told)
+
+
+@pytest.mark.parametrize(
+    ("line", "confidence"),
+    [
+        ("error: mlx5 looks odd", "possible"),
+        ("[rank3]: error: barrier was left", "possible"),
+        ("error: the training data is undefined variable", "possible"),
+        ("error: mlx5_0: async fatal event", "likely"),
+        ("NVRM: Xid (PCI:0000:18:00): 79, pid=1", "certain"),
+    ],
+)
+def test_a_short_word_a_symptom_and_a_weak_word_are_little_evidence(line, confidence):
+    finding = root(f"{line}\n")
+    assert finding.confidence == confidence
+    assert finding.remedy.startswith("Read this line and those around it.") is (confidence == "possible")
 
 
 def test_healthy_logs_that_alarm_are_left_alone():
