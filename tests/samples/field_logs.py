@@ -28,6 +28,7 @@ HALVED = (
     "twentyfirst_failures.txt",
     "twentysecond_failures.txt",
     "twentyfourth_failures.txt",
+    "twentyfifth_failures.txt",
 )
 
 

@@ -10,12 +10,11 @@ from rekindle.records import Finding, Layer
 
 from . import exceptions
 from .ansible_results import find_failed_task, find_settled_hosts, read_rest, unescape_json
-from .catalogue import Rank
 from .prefixes import TRAINER, find_producer
 from .roles import MemberLogs
 from .scan import SHORT, Match, make_find, quote_place, search_catalogue
 from .shapes import load_shape
-from .subjects import find_subject
+from .subjects import Meaning, Subject, find_subject
 from .texts import Text
 
 _CUT, _NEAR, _BEFORE = 4000, 3, 200
@@ -23,7 +22,7 @@ _LEVEL, _INFORMS, _BENIGN, _PROGRESS, _LASTS, _FAILS, _CONTEXT = map(
     load_shape, ("level", "informs", "benign", "progress", "lasts", "fails", "context")
 )
 _GOES_ON = re.compile(
-    r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|status = |details = |hint: (?=An index URL)|\[?msg\]?:)\s*"
+    r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|│ +(?=\()|status = |details = |hint: (?=An index URL)|\[?msg\]?:)\s*"
 )
 _LEAD = re.compile(
     r"^(?:\[\s?\d?[\d:.,T/+ Z-]{4,40}\]\s?|\d[\d:.,T/+ Z-]{7,40}(?: - |: | )|"
@@ -31,8 +30,9 @@ _LEAD = re.compile(
 )
 _ASKED = re.compile(r"srun: forcing|\*\*\* (?:STEP|JOB) ")
 _KILLED, _CUT_OFF = "A process was killed", "A connection fails"
-_RAISED = re.compile(r"(?:[A-Za-z_]\w{0,40}\.){0,6}[A-Z]\w{1,40}(?:Error|Exception): ")
 _READ = "Read this line and those around it."
+_NOTHING = Subject(Meaning("job", "", "", rank="symptom", weak=True), 0, 0)
+"""What a message is about of which no word is known."""
 _BAR = re.compile(r".{0,200}?\b\d{1,12}/\d{1,12}(?= \[)")
 """How far a progress bar is: at a crash it is often shown once more."""
 
@@ -123,7 +123,7 @@ def _exceptions(
     for chain in chains:
         lines = range(text.line(chain[0].start), text.line(chain[-1].end) + 1)
         told = [one for one in known if one.covers.intersection(lines)]
-        if not all(one.doubt for one in told):
+        if not all(one.doubt or one.rank == "symptom" for one in told):
             continue
         if "Exception ignored in" in text.body[max(0, chain[0].start - _BEFORE) : chain[0].start]:
             continue
@@ -144,27 +144,25 @@ def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
         if host in settled:
             return
         message = f"Ansible on {host}: {result}"
-    about = find_subject(message)
-    strong = about is not None and not about.row.weak
-    known = about is not None and about.coded
+    about = find_subject(message) or _NOTHING
+    row, sure = about.row, about.is_certain or about.coded
     if _BENIGN.search(line.text) and not ansible:
         return
-    marked = line.level or ansible
-    if not marked and (line.informs or not (strong and (known or _FAILS.search(message)))):
+    fails = not row.weak and (about.coded or _FAILS.search(message))
+    if not (line.level or ansible) and (line.informs or not fails):
         return
     of_trainer = find_producer(text.raw_line(line.number)) == TRAINER
-    layer: Layer | None = about.row.layer if about else "job" if of_trainer else None
-    rank: Rank = about.row.rank if about else "symptom"
-    meaning = f"{about.row.meaning}: " if about and about.row.meaning else ""
+    layer: Layer | None = row.layer if about is not _NOTHING else "job" if of_trainer else None
+    meaning = f"{row.meaning}: " if row.meaning else ""
     finding = Finding(
         name=f"{layer.lower()}_error" if layer else "unknown_error",
-        cause=meaning + quote_place(message, about.start if about else 0, SHORT - len(meaning)),
+        cause=meaning + quote_place(message, about.start, SHORT - len(meaning)),
         layer=layer,
-        remedy=about.row.remedy if about else _READ,
-        confidence="likely" if about and (about.is_certain or _RAISED.match(message)) else "possible",
+        remedy=row.remedy if sure else f"{_READ} {row.remedy}".strip(),
+        confidence="likely" if sure else "possible",
     )
     lines = range(line.number, line.through + 1)
-    yield make_find(text, line.number, rank, finding, lines)._replace(doubt=1 if strong else 2)
+    yield make_find(text, line.number, row.rank, finding, lines)._replace(doubt=2 if row.weak else 1)
 
 
 def _lines(text: Text) -> Iterator[ReportLine]:

@@ -21,7 +21,7 @@ _PATH = re.compile(
 )
 """A path, or a command with its arguments: their words are not the message's."""
 _CLOSING = re.compile(r"(?:\(os error|[ .)'\"\d])*")
-_SHORT, _LONG = 5, 12
+_SHORT, _FEW, _LONG = 5, 10, 12
 
 
 class Meaning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -84,9 +84,14 @@ class Subject(NamedTuple):
     """Whether a specific code says so."""
 
     @property
+    def is_weak(self) -> bool:
+        """Whether any other cause's words say more; short ones say little."""
+        return self.row.weak or not (self.coded or self.end - self.start > _FEW)
+
+    @property
     def is_certain(self) -> bool:
         """Whether it is a cause that says enough."""
-        return self.row.rank == "cause" and not self.row.weak
+        return self.row.rank == "cause" and not self.is_weak
 
 
 _TABLES = allow_decoding(tuple[Table, ...])
@@ -128,10 +133,10 @@ def find_subject(message: str) -> Subject | None:
         return (
             not row.decides,
             not (one.is_certain or one.coded),
-            row.weak or row.rank == "echo",
+            one.is_weak or row.rank == "echo",
             not one.coded,
             not reason,
-            row.weak and not one.start,
+            one.is_weak and not one.start,
             row.rank != "cause",
         )
 
@@ -146,7 +151,7 @@ def _placed(about: Subject, message: str) -> Subject:
     named = message[max(0, near.start() - _LONG) : near.end()] if near else message
     for layer, place in about.row.places.items():
         if re.search(place, named):
-            return about._replace(row=replace(about.row, layer=layer, weak=False))
+            return about._replace(row=replace(about.row, layer=layer))
     return about
 
 
