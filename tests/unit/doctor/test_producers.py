@@ -29,9 +29,9 @@ def _helps(layers, words, line):
 
 
 def test_what_producers_print_has_its_layer_and_remedy():
-    assert len(LINES) > 400
+    assert len(LINES) > 500
     wrong = [line for layers, words, line in LINES if not _helps(layers, words, line)]
-    assert len(wrong) <= 2, wrong
+    assert len(wrong) <= 5, wrong
 
 
 def test_large_logs_are_searched_for_what_producers_print():
