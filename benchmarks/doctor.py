@@ -5,7 +5,7 @@
 
 Right: the layer and, where the label has it, the kind of remedy are right. Half: the layer is right and the
 line is quoted, but the remedy says little; or no cause is named and the timeline has the line. Labels were
-written before the log was run.
+written before the log was run. What is only possible says so, and begins with reading the line.
 """
 
 from collections import Counter
@@ -20,9 +20,12 @@ def main() -> None:
     counts: dict[str, Counter[str]] = {}
     for failure in failures():
         half = "held back" if failure.held else "looked at"
+        finding = root(failure.log)
+        sure = "only possible" if finding and finding.confidence == "possible" else "said as sure"
         for name in (
             failure.layers[0],
             half,
+            *([f"{sure}, {half}"] if finding else []),
             *([f"with a remedy's label, {half}"] if failure.remedy else []),
         ):
             counts.setdefault(name, Counter())[grade(failure)] += 1
