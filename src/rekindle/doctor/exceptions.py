@@ -32,7 +32,7 @@ _MORE = re.compile(
 _MOST_MORE = 5
 _VARIES = re.compile(r"[\da-fA-F]+|:\d+")
 _INSTALLED = ("site-packages/", "dist-packages/", "/lib/python", "<frozen ", "/rekindle/trainer/hook.py")
-_GAP, _QUOTED = 6000, 200
+_QUOTED = 200
 ENDINGS = ("SignalException", "ChildFailedError", "SystemExit", "KeyboardInterrupt", "_Interrupted")
 """Exceptions that end a process on request, or report that another one failed."""
 _PROGRAM = re.compile(r"\[Errno 2\] No such file or directory: '[^'/\n]{1,200}'")
@@ -91,7 +91,7 @@ def find_chains(text: Text) -> Iterator[tuple[RaisedException, ...]]:
     chain: list[RaisedException] = []
     for match in _tracebacks(text.body):
         between = text.body[chain[-1].end : match.start()] if chain else ""
-        if chain and not (len(between) < _GAP and _LINK.match(between)):
+        if chain and not _LINK.match(between):
             yield tuple(chain)
             chain = []
         chain.append(_raised(text, match))

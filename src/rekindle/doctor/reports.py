@@ -9,7 +9,7 @@ from rekindle.flare.log import WENT_ON, is_nvflare_log
 from rekindle.records import Finding, Layer
 
 from . import exceptions
-from .ansible_results import find_failed_task, find_settled_hosts, read_rest, unescape_json
+from .ansible_results import find_failed_task, find_settled_hosts, read_rest
 from .prefixes import TRAINER, find_producer
 from .roles import MemberLogs
 from .scan import SHORT, Match, make_find, quote_place, search_catalogue
@@ -17,7 +17,7 @@ from .shapes import load_shape
 from .subjects import Meaning, Subject, find_subject
 from .texts import Text
 
-_CUT, _NEAR, _BEFORE = 4000, 3, 200
+_CUT, _BEFORE = 4000, 200
 _LEVEL, _INFORMS, _BENIGN, _PROGRESS, _LASTS, _FAILS, _CONTEXT = map(
     load_shape, ("level", "informs", "benign", "progress", "lasts", "fails", "context")
 )
@@ -137,7 +137,7 @@ def _exceptions(
 
 def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
     """Yield what a line reports: an error by its mark, or by words of a failure that are known."""
-    message = unescape_json(_CONTEXT.sub("", _LEAD.sub("", line.text))).strip()
+    message = _CONTEXT.sub("", _LEAD.sub("", line.text)).strip()
     ansible = find_failed_task(line.text)
     if ansible:
         host, result = ansible
@@ -171,7 +171,6 @@ def _lines(text: Text) -> Iterator[ReportLine]:
     What only goes on with a message is joined to it; a bar that was shown before is no progress.
     """
     last: ReportLine | None = None
-    through = 0
     bars: set[str] = set()
     of_nvflare = is_nvflare_log(text.raw)
     for number, content in enumerate(text.lines, 1):
@@ -179,8 +178,7 @@ def _lines(text: Text) -> Iterator[ReportLine]:
             continue
         line = _line(text, number, of_nvflare)
         goes_on = _GOES_ON.match(line.text)
-        near, through = number - through <= _NEAR, number
-        if last and goes_on and near:
+        if last and goes_on:
             more = f"{last.text.rstrip(':')}: {line.text[goes_on.end() :]}"
             last = last._replace(text=more[:_CUT], level=True)
             continue

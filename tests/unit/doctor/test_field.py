@@ -116,6 +116,13 @@ def test_a_rank_that_goes_on_between_the_lines_of_another_takes_back_nothing(col
     assert len(changed) <= 0.03 * len(logs), changed
 
 
+def test_of_many_ranks_those_are_read_that_alarm():
+    steps = [f"[rank{rank}]: step {step} loss 0.5\n" for step in range(3) for rank in range(20)]
+    error = "[rank7]: RuntimeError: No CUDA GPUs are available\n"
+    goes_on = [line for line in steps if not line.startswith("[rank7]")]
+    assert root("".join([*steps, error, *goes_on])).name == root(error).name
+
+
 def test_text_after_a_failure_silences_nothing():
     assert [one.name for one in FAILURES[::4] if root(one.log) and not root(one.log + AFTER)] == []
 
