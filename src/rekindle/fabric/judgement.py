@@ -173,7 +173,8 @@ def _of_kind(
         )
         return
     blamed, links = find_blamed(bad, pairs, 0 if kind in _AT_ONCE else 2)
-    if kind == "slow" and troubles.many and (links or 2 * len(blamed) >= hosts):
+    others = sum(not blamed.keys() & set(pair) for pair in pairs)
+    if kind == "slow" and troubles.many and (2 * len(links) >= max(others, 1) or 2 * len(blamed) >= hosts):
         yield _note(
             kind,
             bad,

@@ -23,6 +23,15 @@ def test_a_fabric_as_it_should_be_has_no_flaw(network, count):
     assert len(good.steps) == count - 1 + count % 2 + (count > 2)
 
 
+def test_a_slow_host_of_four_is_named_though_another_link_is_slow_too(network):
+    """Its links are half of all, and one more makes that more than half."""
+    four = network(4)
+    for other in four.hosts[:3]:
+        four.set_rate(other, "h3", 1.0)
+    four.set_rate("h0", "h2", 9.0)
+    assert named(four.survey()) == [("slow", ("h3",)), ("slow", ("h0", "h2"))]
+
+
 @pytest.mark.parametrize("count", [4, 5, 16])
 def test_a_slow_link_is_named_and_its_hosts_are_not(network, count):
     slow = network(count)
