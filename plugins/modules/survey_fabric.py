@@ -20,7 +20,7 @@ options:
     type: list
     elements: str
     required: true
-  address: {description: "Of the first host, as the others reach it.", type: str, default: ""}
+  nodes: {description: "In its allocation, of which it collects; 0 without one.", type: int, default: 0}
   port: {description: "Of the first host; the 500 after it are used on each.", type: int, default: 0}
   norms: {description: Path of the inventory's norms on the controller., type: str, default: ""}
   folder: {description: Of the measurement on the first host., type: str, default: ""}

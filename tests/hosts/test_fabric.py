@@ -3,9 +3,9 @@
 
 import subprocess
 import time
-from contextlib import contextmanager
 
 import pytest
+from fabrics import TORCH, broken
 from lab import network
 from lab.labs import Lab
 from lab.wheels import fill_wheelhouse
@@ -15,20 +15,6 @@ from rekindle.records import FabricRecord, VerdictRecord, read_record
 
 HOSTS = ("one", "two", "three", "four")
 WAITS_FOR_NONE_S = 400
-TORCH = ("-e", '{"rekindle_fabric": true, "rekindle_jobs": [], "rekindle_frameworks": ["torch"]}')
-BROKEN = """
-import sys
-if "play" in sys.orig_argv:
-    import time
-    import torch.distributed as dist
-    real = dist.all_reduce
-    def all_reduce(values, *more, **named):
-        if values.numel() > 1000:
-            {fault}
-        return real(values, *more, **named)
-    dist.all_reduce = all_reduce
-"""
-"""Loaded by each Python of a host; a broken host's part in the first all-reduce of many values."""
 
 
 @pytest.fixture(scope="module")
@@ -56,21 +42,6 @@ def survey(four, tmp_path):
         return done, verdicts, time.monotonic() - began
 
     return run
-
-
-@contextmanager
-def broken(lab, **faults):
-    """Have torch on these hosts do something else: their own Python loads it."""
-    paths = [lab.hosts[host].root / "usr/lib/python3.11/sitecustomize.py" for host in faults]
-    for path, fault in zip(paths, faults.values(), strict=True):
-        path.rename(path.with_suffix(".aside"))
-        path.write_text(BROKEN.format(fault=fault))
-        path.chmod(0o644)
-    try:
-        yield
-    finally:
-        for path in paths:
-            path.with_suffix(".aside").replace(path)
 
 
 def test_a_fabric_as_it_should_be_passes(survey):

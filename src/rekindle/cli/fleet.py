@@ -34,7 +34,7 @@ def judge_fleet(folders: list[Path], norms: Path | None, certificate: Path | Non
     newest = pick_newest(found.values())
     parts = [format_acceptance(acceptance, *measure_terminal())]
     if norms:
-        fabrics = [results.fabric for results in found.values() if results.fabric]
+        fabrics = [fabric for results in found.values() for fabric in results.fabrics]
         parts.append(_write_norms(norms, acceptance, newest, fabrics))
     if certificate:
         parts.append(_write_certificate(certificate, acceptance, newest))

@@ -2,13 +2,14 @@
 """Each host's part of a survey, from what is known of the hosts."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from rekindle.gpus.visibility import find_usable_gpus
 from rekindle.host import folders
 from rekindle.host.instances import list_visible
+from rekindle.host.queues import NOTICE_S
 from rekindle.records import Complaint, HostRecord, Norms, dump_builtins
 from rekindle.records.layout import env_in, host_in
 
@@ -22,62 +23,77 @@ _OTHER_STEPS = 20
 
 
 def make_parts(
-    results: Path, hosts: Sequence[str], address: str, port: int, norms: Norms | None = None
+    results: Path, addresses: Mapping[str, str], port: int, norms: Norms | None = None
 ) -> dict[str, dict[str, Any]]:
-    """Return the part of each host, which `rekindle.fabric` reads there; the first one also conducts.
+    """Return the part of each host that is measured, which `rekindle.fabric` reads there.
+
+    The nodes of an allocation are measured by themselves, and all other hosts together. Where there is only
+    one, there is nothing between.
 
     Args:
         results: results/<run>, with the hosts' records.
-        hosts: two or more.
-        address: of the first, as the others reach it.
-        port: of the first; the 500 after it are for the groups.
+        addresses: of all hosts, as others reach each one.
+        port: of the first that are measured together; the 500 after it are for the groups.
         norms: the inventory's.
 
     Raises:
-        Complaint: a host is on a cluster, or has no torch.
+        Complaint: a host has no torch, or an allocation no time for it.
         RecordError: a record is missing or broken.
     """
-    known = {host: host_in(results / host) for host in hosts}
-    pythons = {host: _find_torch(results / host, record) for host, record in known.items()}
-    gpus = {
-        host: list_visible(gpu.uuid for gpu in find_usable_gpus(record) if gpu.uuid)
-        for host, record in known.items()
-    }
-    on_gpus = all(gpus.values())
-    limits = _LIMITS[on_gpus]
-    common = {
-        "hosts": [*hosts],
-        "address": address,
-        "port": port,
-        "token": secrets.token_hex(16),
-        "join_s": _JOIN_S,
-        "norms": dump_builtins(norms) if norms else None,
-        "total_s": _JOIN_S + limits["limit_s"] * (len(hosts) + _OTHER_STEPS),
-        **limits,
-    }
-    return {
-        host: {
+    known = {host: host_in(results / host) for host in addresses}
+    common = {"port": port, "token": secrets.token_hex(16), "join_s": _JOIN_S}
+    common |= {"norms": dump_builtins(norms) if norms else None}
+    together = [host for host, record in known.items() if record.allocation is None]
+    on_gpus = all(_list_gpus(known[host]) for host in together)
+    parts: dict[str, dict[str, Any]] = {}
+    for host, record in known.items():
+        nodes = record.allocation.nodes if record.allocation else 0
+        if (nodes or len(together)) < 2:
+            continue
+        gpus = _list_gpus(record) if nodes or on_gpus else []
+        limits = _LIMITS[bool(gpus)]
+        total_s = _JOIN_S + limits["limit_s"] * ((nodes or len(together)) + _OTHER_STEPS)
+        parts[host] = {
             **common,
-            "host": host,
-            "conducts": host == hosts[0],
-            "gpus": gpus[host] if on_gpus else [],
-            "python": pythons[host],
+            **limits,
+            "total_s": _limit_total(record, total_s),
+            "hosts": [] if nodes else together,  # nodes are known once they are given
+            "nodes": nodes,
+            "allocation": dump_builtins(record.allocation) if record.allocation else None,
+            "address": addresses[together[0]] if together else "",
+            "host": "" if nodes else host,
+            "conducts": bool(nodes) or host == together[0],
+            "gpus": gpus,
+            "python": _find_torch(results / host, host),
             "folder": f"{record.root}/{folders.FABRIC}",
         }
-        for host, record in known.items()
-    }
+    return parts
 
 
-def _find_torch(home: Path, host: HostRecord) -> str:
-    if host.allocation is not None:
+def _list_gpus(host: HostRecord) -> list[str]:
+    return list_visible(gpu.uuid for gpu in find_usable_gpus(host) if gpu.uuid)
+
+
+def _limit_total(host: HostRecord, total_s: int) -> int:
+    """Return ``total_s``, or what an allocation leaves of it."""
+    if host.allocation is None:
+        return total_s
+    left_s = host.allocation.time_s - 2 * NOTICE_S
+    if left_s < _JOIN_S:
+        asked = f"{host.allocation.setting} of {host.host} asks for {host.allocation.time}"
+        needs = _JOIN_S + 2 * NOTICE_S
         raise Complaint(
-            f"{host.host} is on a cluster, and what is between its nodes is not measured.",
-            "leave rekindle_fabric out for it.",
+            f"{asked}, and a measurement of what is between its nodes takes {needs} s or more.",
+            "ask for a longer time there.",
         )
+    return min(total_s, left_s)
+
+
+def _find_torch(home: Path, host: str) -> str:
     for environment in env_in(home).environments:
         if environment.framework.partition("+")[0] in _WITH_TORCH:
             return environment.python
     raise Complaint(
-        f"{host.host} has no environment with torch, by which the fabric is measured.",
+        f"{host} has no environment with torch, by which the fabric is measured.",
         "put torch into rekindle_frameworks.",
     )

@@ -21,6 +21,7 @@ from typing import Any
 
 from rekindle.host import nccl
 from rekindle.host.ports import list_ports, watch_ports
+from rekindle.host.variables import name_machine
 
 from . import measure
 from .wire import AnswerLine, hear_lines, open_connection, write_line
@@ -42,12 +43,18 @@ def serve_conductor(spec: dict[str, Any]) -> None:
     Raises:
         OSError: there is no conductor, or none any more.
     """
-    gpus, began = len(spec["gpus"]), list_ports()
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES") or ",".join(spec["gpus"])
+    gpus, began = len(visible.split(",")) if spec["gpus"] else 0, list_ports()
     _run_ranks([lambda _: measure.prepare_devices(gpus)], time.monotonic() + _WARM_S)
     peer = open_connection(spec["address"], spec["port"], spec["join_s"])
     peer.settimeout(spec["total_s"])
     _choose_interface(peer)
-    me = {"host": spec["host"], "token": spec["token"], "ranks": max(1, gpus), "ports": watch_ports(began)}
+    me = {
+        "host": spec["host"] or name_machine(os.environ),
+        "token": spec["token"],
+        "ranks": max(1, gpus),
+        "ports": watch_ports(began),
+    }
     write_line(peer, me)
     for order in hear_lines(peer):
         answer = _measure({**order, "gpus": gpus})

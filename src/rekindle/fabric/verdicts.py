@@ -18,11 +18,15 @@ _AGAIN = "See conductor.log and player.log in logs/fabric of its root, and run f
 
 
 def judge_hosts(record: FabricRecord) -> Iterator[VerdictRecord]:
-    """Yield the verdict on each host: PASS unless a flaw names it, by itself or as one end of a link."""
+    """Yield the verdict on each host: PASS unless a flaw names it, by itself or as one end of a link.
+
+    A host has the flaws of its allocation's nodes.
+    """
     flaws = judge_fabric(record)
-    for host in record.hosts:
-        own = [flaw for flaw in flaws if host in flaw.hosts and flaw.verdict]
-        looks = [look for look in record.looks if host in look.hosts and look.outcome == "measured"]
+    machines = {record.host: {*record.hosts}} if record.host else {host: {host} for host in record.hosts}
+    for host, its in machines.items():
+        own = [flaw for flaw in flaws if its.intersection(flaw.hosts) and flaw.verdict]
+        looks = [look for look in record.looks if its.intersection(look.hosts) and look.outcome == "measured"]
         if not looks and not own:
             yield make_unmeasured(host)
             continue
@@ -36,7 +40,7 @@ def judge_hosts(record: FabricRecord) -> Iterator[VerdictRecord]:
         measured = ClaimResult(
             claim="fabric_measured",
             holds=bool(looks),
-            message=f"{len(looks)} measurements with {len(record.hosts) - 1} hosts gave results{over}.",
+            message=f"{len(looks)} measurements of {len(record.hosts)} machines gave results{over}.",
         )
         cause, remedy = (own[0].message, own[0].remedy) if own else (None, None)
         yield replace(

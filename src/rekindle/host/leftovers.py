@@ -19,7 +19,9 @@ from . import folders, queues
 from .engines import KINDS, name_container
 from .look import is_held
 
-BUILDER = "environments"
+BUILDER, SURVEY = "environments", "fabric"
+_BESIDE = {BUILDER: folders.BUILDS, SURVEY: folders.FABRIC}
+"""Folders of work that is no run."""
 _STOPS_WITHIN_S = 60
 """A supervisor that is asked to stop ends its run, and records its end."""
 _ABANDONED_S = 120
@@ -27,8 +29,8 @@ _ABANDONED_S = 120
 
 
 def find_running(root: Path) -> list[str]:
-    """Return the names of the runs in progress, and BUILDER if environments are being built."""
-    locks = {BUILDER: root / folders.BUILD_LOCK}
+    """Return the names of the runs in progress, with BUILDER or SURVEY while one of these goes on."""
+    locks = {BUILDER: root / folders.BUILD_LOCK, SURVEY: root / folders.FABRIC / folders.FABRIC_LOCK}
     locks |= {run.name: run / folders.DRIVER_LOCK for run in sorted(root.glob(f"{folders.RUNS}/*"))}
     return [name for name, path in locks.items() if is_held(path) or queues.is_queued(path.parent)]
 
@@ -36,7 +38,7 @@ def find_running(root: Path) -> list[str]:
 def end_processes(root: Path) -> None:
     """Ask runs to end themselves and record it; then end what else runs from ``root``."""
     for name in find_running(root):
-        queues.cancel_queued(root / (folders.BUILDS if name == BUILDER else f"{folders.RUNS}/{name}"))
+        queues.cancel_queued(root / _BESIDE.get(name, f"{folders.RUNS}/{name}"))
     for pid, command in _processes(root).items():
         if _is_ours(command, root):
             _signal(pid, signal.SIGTERM)

@@ -47,6 +47,16 @@ class Queue(Protocol):
     def cancel(self, folder: Path) -> None:
         """Cancel the job of ``folder``."""
 
+    def list_nodes(self) -> tuple[str, ...]:
+        """Return the machines of the job that this process is in, this one first.
+
+        Raises:
+            QueueError: nobody says.
+        """
+
+    def make_launch(self, node: str, command: list[str]) -> list[str]:
+        """Return what runs a command on one machine of the job that this process is in."""
+
     def read_state(self, folder: Path, read: Callable[[], str]) -> tuple[str, str]:
         """Return whether the job of ``folder`` is ``held``, ``free`` or ``unknown``, and its progress record.
 
@@ -61,7 +71,7 @@ def submit_job(
     folder: Path, command: list[str], asked: Mapping[str, Any], environ: Mapping[str, str]
 ) -> None:
     """Queue a command as the job of ``folder``, as `Queue.submit` does, and keep its record there."""
-    job = _queue(asked["room"]).submit(folder, command, asked, environ)
+    job = load_queue(asked["room"]).submit(folder, command, asked, environ)
     storage.write_file(folder / JOB, json.dumps({"room": asked["room"], "job": job}).encode())
 
 
@@ -80,7 +90,7 @@ def cancel_queued(folder: Path) -> None:
 def find_queue(folder: Path) -> Queue | None:
     """Return the batch system that has the job of ``folder``; None if none that is known has one."""
     try:
-        return _queue(_field(folder, "room"))
+        return load_queue(_field(folder, "room"))
     except ImportError:
         return None
 
@@ -97,5 +107,10 @@ def _field(folder: Path, name: str) -> str:
         return ""
 
 
-def _queue(room: str) -> Queue:
+def load_queue(room: str) -> Queue:
+    """Return the batch system that a room knows.
+
+    Raises:
+        ImportError: it knows none.
+    """
     return cast("Queue", load_room(room, "queue").QUEUE)

@@ -66,6 +66,8 @@ class FabricRecord(Record, kw_only=True, frozen=True):
     """The fabric of some hosts."""
 
     schema: Literal["rekindle/fabric/1"] = "rekindle/fabric/1"
+    host: Text | None = None
+    """In whose allocation ``hosts`` are the nodes; None: they are those of the inventory."""
     hosts: Few[Text]
     started: Timestamp
     seconds: Seconds

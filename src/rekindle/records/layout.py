@@ -4,7 +4,7 @@
 Each function takes the folder, and raises a RecordError if its record is missing or broken.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from rekindle.host import folders
@@ -12,7 +12,6 @@ from rekindle.host import folders
 from . import stages
 from .acceptance import AcceptanceRecord
 from .base import RecordT, read_record
-from .fabric import FabricRecord
 from .finding import Ladder
 from .host import HostRecord
 from .plan import PlanRecord
@@ -44,9 +43,14 @@ plan_in = make_reader(folders.PLAN_RECORD, PlanRecord)
 env_in = make_reader(folders.ENV_RECORD, stages.EnvRecord)
 standing_in = make_reader(folders.STANDING_RECORD, stages.StandingRecord)
 images_in = make_reader(folders.IMAGES_RECORD, stages.ImagesRecord)
-fabric_in = make_reader(folders.FABRIC_RECORD, FabricRecord)
 acceptance_in = make_reader(folders.ACCEPTANCE_RECORD, AcceptanceRecord)
 outcome_in = make_reader(folders.OUTCOME_RECORD, stages.Outcome)
 refusal_in = make_reader(folders.REFUSAL_RECORD, stages.Outcome)
 """Why the host would leave a play, as a check found."""
 retired_in = make_reader(folders.RETIRED_RECORD, stages.RetiredRecord)
+
+
+def list_fabrics(results: Path, hosts: Iterable[str]) -> list[Path]:
+    """Return the fabric records that are there: of the hosts together, and of the allocation of each."""
+    paths = [results / host / folders.FABRIC_RECORD for host in ("", *hosts)]
+    return [path for path in paths if path.is_file()]

@@ -62,7 +62,8 @@ def draw_heat_map(record: FabricRecord) -> HeatMap:
     over = list_transports(record.looks)
     middle = format_figure(medians.get(common, 0.0))
     caption = (
-        f"Bandwidth host × host, all-reduce of {format_size(common)}, GB/s, median {middle}"
+        f"Bandwidth {'node × node of ' + record.host if record.host else 'host × host'}, "
+        f"all-reduce of {format_size(common)}, GB/s, median {middle}"
         f"{', over ' + ' and '.join(over) if over else ''}"
     )
     many = len(record.hosts) > _NAMED

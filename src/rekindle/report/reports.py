@@ -80,7 +80,7 @@ def format_summary(results: Results, folder: Path | None, note: str = "") -> str
     parts = (
         format_answer(results, base, *measure_terminal()),
         format_worst(results.accepted[0]),
-        format_fabric(results.fabric, *measure_terminal()) if results.fabric else "",
+        *(format_fabric(fabric, *measure_terminal()) for fabric in results.fabrics),
         "\n".join(filter(None, (note, str(folder / "report.html") if folder else ""))),
     )
     return "\n\n".join(filter(None, parts))

@@ -78,7 +78,7 @@ def compare_accepted(runs: Iterable[Results], unread: list[str]) -> tuple[FleetA
     past = [replace(host.acceptance, host=host.name) for host in hosts if host.acceptance]
     records = [record for host in newest.values() if (record := read_accepted(host))]
     fleet = compare_hosts(records)
-    links = [*find_link_changes(results.fabric for results in runs if results.fabric)]
+    links = [*find_link_changes(fabric for results in runs for fabric in results.fabrics)]
     judgements = []
     for record in records:
         outside = [flaw for flaw in (*fleet.flaws, *links) if flaw.host == record.host]

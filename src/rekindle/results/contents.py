@@ -78,8 +78,8 @@ class Results:
 
     playbook: PlaybookRecord
     hosts: tuple[HostResults, ...]
-    fabric: FabricRecord | None = None
-    """What was measured between the hosts."""
+    fabrics: tuple[FabricRecord, ...] = ()
+    """What was measured between the hosts, and between the nodes of each allocation."""
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
@@ -118,6 +118,7 @@ def gather_results(folder: Path) -> Results:
         message = f"{folder} is not a results folder: it has no run.json."
         raise RecordError(message, "name a folder under results/.")
     playbook, plays = within.play_in(folder), is_playing(folder)
+    fabrics = within.list_fabrics(folder, playbook.hosts)
     latest = max(playbook.began.values(), default=None) if plays else None
     return Results(
         playbook,
@@ -125,7 +126,7 @@ def gather_results(folder: Path) -> Results:
             gather_host(folder / name, name, playbook, plays=plays and playbook.began.get(name) == latest)
             for name in playbook.hosts
         ),
-        read_valid(folder / folders.FABRIC_RECORD, FabricRecord),
+        tuple(filter(None, (read_valid(path, FabricRecord) for path in fabrics))),
     )
 
 

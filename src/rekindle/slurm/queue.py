@@ -15,9 +15,10 @@ from typing import Any
 
 from ..host import background, storage
 from ..host.folders import SPEC
-from ..host.queues import Queue, name_job
+from ..host.queues import Queue, QueueError, name_job
 from .batch import LOG, submit_script
 from .commands import read_output, run_command
+from .steps import make_step, order_nodes
 
 _UNFIT = "--format=%N is %T (%E)"
 ENDED = "slurm-job.log"
@@ -176,6 +177,17 @@ class SlurmQueue(Queue):
         """Cancel the job by scancel."""
         if job := name_job(folder):
             run_command(["scancel", job], os.environ)
+
+    def list_nodes(self) -> tuple[str, ...]:
+        """Ask scontrol."""
+        try:
+            return order_nodes(os.environ)
+        except (OSError, KeyError, subprocess.SubprocessError) as error:
+            raise QueueError(f"scontrol does not list the job's nodes: {error}.") from error
+
+    def make_launch(self, node: str, command: list[str]) -> list[str]:
+        """Have a step of its own on the node, so that it does not wait for the others."""
+        return [*make_step("rekindle-node", 1, f"--nodelist={node}"), *command]
 
     def read_state(self, folder: Path, read: Callable[[], str]) -> tuple[str, str]:
         """Return the job's state, and what it waits for or why it ended in place of an older record."""

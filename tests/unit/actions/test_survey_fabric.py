@@ -5,6 +5,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from rekindle.host import folders
 from rekindle.records import Bandwidth, FabricLook, FabricRecord, VerdictRecord, read_record, write_record
@@ -30,9 +31,9 @@ def task(load, tmp_path):
             assert there == "/r/logs/fabric/fabric.json"
             Path(here).write_bytes(content["path"].read_bytes())
 
-    def run(do, hosts=("h0", "h1", "h2", "h3")):
+    def run(do, hosts=("h0", "h1", "h2", "h3"), nodes=0):
         args = {"do": do, "results": str(tmp_path / "r"), "hosts": [*hosts], "folder": "/r/logs/fabric"}
-        return load("survey_fabric").run(args, host="h0", _connection=Connection())
+        return load("survey_fabric").run({**args, "nodes": nodes}, host="h0", _connection=Connection())
 
     run.there, run.results = content["path"], tmp_path / "r"
     return run
@@ -58,3 +59,15 @@ def test_what_is_no_record_of_these_hosts_is_refused(task):
     task.there.write_text("[" * 100_000)
     assert "cannot be collected" in task("collect")["msg"]
     assert not (task.results / folders.FABRIC_RECORD).exists()
+
+
+def test_what_is_collected_of_an_allocation_is_of_as_many_nodes(task, own_state):
+    assert task("collect", (), nodes=4) == {}
+    record = read_record(task.results / "h0" / folders.FABRIC_RECORD, FabricRecord)
+    assert (record.host, record.hosts) == ("h0", HOSTS)
+    task("judge", ("h0",))
+    assert read_record(task.results / "h0/fabric/verdict.json", VerdictRecord).verdict == "PASS"
+    assert "is of other hosts" in task("collect", (), nodes=3)["msg"]
+    odd = [replace(look, hosts=("a/../b", "c")) for look in LOOKS[:1]]
+    write_record(task.there, replace(RECORD, hosts=("a/../b", "c"), looks=tuple(odd)))
+    assert "is of other hosts" in task("collect", (), nodes=2)["msg"]

@@ -92,7 +92,7 @@ def test_rekindle_accept_judges_links_by_their_past(network):
     playbook = PlaybookRecord(run="r", started=MADE, hosts=("h0", "h1"))
     then, now = network(4).survey(), slower(network, 0.5, ("h0", "h1"))
     hosts = tuple(HostResults(name, None, None, None, (), accepted(name, kind(4))) for name in now.hosts)
-    acceptance, _ = compare_accepted([Results(playbook, hosts, then), Results(playbook, (), now)], [])
+    acceptance, _ = compare_accepted([Results(playbook, hosts, (then,)), Results(playbook, (), (now,))], [])
     assert [(of.host, of.verdict, of.action) for of in acceptance.hosts] == [
         ("h0", "FAIL", "RETEST"),
         ("h1", "FAIL", "RETEST"),

@@ -98,6 +98,9 @@ def test_a_pass_without_a_measurement_is_none(network):
     assert replace(verdict, started=None).flaw(verdict.host, FABRIC)
 
 
+TWO = {"one": "192.0.2.1", "two": "192.0.2.2"}
+
+
 @pytest.fixture
 def known(tmp_path):
     """Return a results folder of two hosts with H200s."""
@@ -109,31 +112,73 @@ def known(tmp_path):
 
 
 def test_the_first_host_conducts_and_all_have_one_token(known):
-    one, two = make_parts(known, ["one", "two"], "192.0.2.1", 29400).values()
+    one, two = make_parts(known, TWO, 29400).values()
     assert (one["conducts"], two["conducts"]) == (True, False)
-    assert (
-        one["token"] == two["token"] != make_parts(known, ["one", "two"], "192.0.2.1", 29400)["one"]["token"]
-    )
+    assert one["address"] == two["address"] == "192.0.2.1"
+    assert one["token"] == two["token"] != make_parts(known, TWO, 29400)["one"]["token"]
     assert len(one["gpus"]) == len(two["gpus"]) == len(HOST.gpus)
     assert one["limit_s"] < one["total_s"]
 
 
 def test_a_host_without_a_gpu_has_all_measure_on_cpu(known):
     write_record(known / "two/host.json", replace(HOST, host="two", gpus=(), pci_gpus=0, pci_devices=()))
-    parts = make_parts(known, ["one", "two"], "192.0.2.1", 29400)
+    parts = make_parts(known, TWO, 29400)
     assert [part["gpus"] for part in parts.values()] == [[], []]
 
 
-def test_a_host_without_torch_or_on_a_cluster_is_refused(known):
+def allocate(known, **asked):
+    """Have ``one`` be the login host of a cluster."""
+    asked = Allocation(**{"room": "slurm", "partition": "gpu", "nodes": 4, "time": "02:00:00", **asked})
+    write_record(known / "one/host.json", replace(HOST, host="one", allocation=asked))
+
+
+def test_the_nodes_of_an_allocation_are_measured_by_themselves(known):
+    allocate(known)
+    assert {*make_parts(known, {"one": "192.0.2.1"}, 29400)} == {"one"}
+    (part,) = make_parts(known, TWO, 29400).values()  # two has nobody to be measured with
+    assert (part["nodes"], part["hosts"], part["conducts"], part["allocation"]["nodes"]) == (4, [], True, 4)
+    write_record(known / "three/host.json", replace(HOST, host="three"))
+    write_record(known / "three/env.json", read_record(known / "two/env.json", EnvRecord))
+    parts = make_parts(known, {**TWO, "three": "192.0.2.3"}, 29400)
+    assert [part["hosts"] for part in parts.values()] == [[], ["two", "three"], ["two", "three"]]
+    assert [part["address"] for part in parts.values()][1:] == ["192.0.2.2"] * 2
+    allocate(known, nodes=1)
+    assert make_parts(known, {"one": "192.0.2.1"}, 29400) == {}
+
+
+def test_a_survey_ends_within_its_allocation_which_has_to_be_long_enough(known):
+    allocate(known, time="00:10:00")
+    assert make_parts(known, {"one": "192.0.2.1"}, 29400)["one"]["total_s"] == 360
+    allocate(known, time="00:05:00")
+    with pytest.raises(Complaint, match="rekindle_slurm of one asks for 00:05:00, and a measurement"):
+        make_parts(known, {"one": "192.0.2.1"}, 29400)
+
+
+def test_nodes_are_one_row_of_their_login_host_and_a_matrix_of_their_own(tmp_path, network):
+    four = network(4)
+    four.set_rate("h1", "h3", 1.0)
+    record = replace(four.survey(), started=NOW, host="login")
+    (verdict,) = judge_hosts(record)
+    assert (verdict.host, verdict.verdict, verdict.action) == ("login", "FAIL", "RETEST")
+    assert verdict.cause.startswith("The link between h1 and h3 has 1 GB/s")
+    (good,) = judge_hosts(replace(network(4).survey(), host="login"))
+    assert (good.verdict, good.flaw("login", FABRIC)) == ("PASS", None)
+    fill(tmp_path, "login", began={"login": NOW})
+    add_host(tmp_path, "login", plan=replace(PLAN, jobs=()), verdict=None)
+    write_record(tmp_path / "login" / folders.FABRIC_RECORD, record)
+    write_record(tmp_path / "login" / FABRIC / folders.VERDICT, verdict)
+    write_reports(tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    assert "Bandwidth node × node of login, all-reduce of 16 MiB" in page
+    assert 'href="h1/report.html"' not in page
+
+
+def test_a_host_without_torch_is_refused(known):
     env = read_record(known / "two/env.json", EnvRecord)
     without = [each for each in env.environments if each.framework == "driver"]
     write_record(known / "two/env.json", replace(env, environments=tuple(without)))
     with pytest.raises(Complaint, match="two has no environment with torch"):
-        make_parts(known, ["one", "two"], "192.0.2.1", 29400)
-    asked = Allocation(room="slurm", partition="gpu", time="02:00:00")
-    write_record(known / "one/host.json", replace(HOST, host="one", allocation=asked))
-    with pytest.raises(Complaint, match="one is on a cluster"):
-        make_parts(known, ["one", "two"], "192.0.2.1", 29400)
+        make_parts(known, TWO, 29400)
 
 
 def test_nccl_reports_the_transport_and_the_card():

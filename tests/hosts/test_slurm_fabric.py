@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is between the nodes of a SLURM allocation: measured as hosts are, by players that SLURM starts."""
+
+import pytest
+from fabrics import TORCH, broken
+from lab import network
+from lab.slurm import SlurmLab
+from lab.wheels import fill_wheelhouse
+from runners.plays import play
+from slurm_runs import asked
+
+from rekindle.records import FabricRecord, VerdictRecord, read_record
+
+NODES = ("n9", "n10", "n11", "n12")
+
+
+@pytest.fixture(scope="module")
+def cluster(named):
+    """Return a cluster of four nodes, whose ways to each other have a rate."""
+    lab = SlurmLab(named("slurm-fabric"))
+    try:
+        lab.up(("login", *NODES))
+        fill_wheelhouse(lab, *TORCH)
+        network.shape_ways(lab.number, 5, slow=(), lossy=())
+        yield lab
+    finally:
+        lab.down()
+
+
+@pytest.fixture
+def survey(cluster, tmp_path):
+    def run():
+        done = play("fabric.yml", cluster.inventory, tmp_path / "r", *asked(nodes=4))
+        judged = read_record(done.results / "login/fabric/verdict.json", VerdictRecord)
+        assert cluster.run("login", "squeue --noheader") == ""
+        return done, judged
+
+    return run
+
+
+def test_nodes_as_they_should_be_pass_and_have_a_matrix(survey):
+    done, judged = survey()
+    assert (judged.verdict, judged.cause, done.status) == ("PASS", None, 0), done.output
+    record = read_record(done.results / "login/fabric.json", FabricRecord)
+    assert ({*record.hosts}, record.host) == ({*NODES}, "login")
+    assert len({look.hosts for look in record.looks}) == 7  # six pairs, and all together
+    assert "node × node of login" in (done.results / "report.html").read_text()
+
+
+def test_a_node_whose_ways_are_slow_is_named(cluster, survey):
+    network.shape_ways(cluster.number, 5, slow=[(2, 4), (3, 4), (4, 5)], lossy=())
+    try:
+        done, judged = survey()
+    finally:
+        network.shape_ways(cluster.number, 5, slow=(), lossy=())
+    assert (judged.verdict, judged.action, done.status) == ("FAIL", "RETEST", 2), done.output
+    assert judged.cause.startswith("n11 has "), done.output
+
+
+def test_a_node_that_hangs_is_named_and_nothing_waits_for_it(cluster, survey):
+    with broken(cluster, n10="time.sleep(3600)"):
+        done, judged = survey()
+    assert (judged.verdict, judged.action) == ("FAIL", "DRAIN"), done.output
+    assert judged.cause.startswith("n10 gives no result with "), done.output
+    for node in NODES:
+        assert "rekindle.fabric" not in cluster.run(node, "ps -e -o args=")
