@@ -81,7 +81,8 @@ def main() -> None:
         fabric = Fabric(args.hosts, args.noise, args.dips, run)
         then, named, extra = simulate_survey(fabric, "2026-11-28T09:00:00Z")
         now, _, _ = simulate_survey(fabric, "2026-11-29T09:00:00Z")
-        past += sum(flaw.verdict is not None for flaw in find_link_changes([then, now]))
+        changes = find_link_changes([then, now]).values()
+        past += sum(flaw.verdict is not None for flaws in changes for flaw in flaws)
         slow_hosts = {name[0] for name in fabric.slow if len(name) == 1}
         false += sum(not slow_hosts & set(name) for name in named - fabric.slow)
         missed += len(fabric.slow - named)

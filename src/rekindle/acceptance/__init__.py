@@ -6,7 +6,7 @@ from .evaluation import evaluate_figures
 from .fleet import compare_hosts
 from .history import find_changes
 from .norms import make_norms
-from .verdict import Judgement, find_failed_gpus, is_only_slow, judge_acceptance
+from .verdict import Judgement, find_failed_gpus, is_only_slow, judge_acceptance, judge_host
 
 __all__ = [
     "Judgement",
@@ -16,6 +16,7 @@ __all__ = [
     "find_failed_gpus",
     "is_only_slow",
     "judge_acceptance",
+    "judge_host",
     "make_norms",
     "read_norms",
 ]

@@ -56,7 +56,10 @@ def describe_place(record: AcceptanceRecord, measurement: Measurement) -> str:
         size = f" at {format_size(measurement.size)}" if measurement.size is not None else ""
         return ("All GPUs" if many else "The host") + size
     if load_measures()[measurement.name].of == "link":
-        return quote_host(f"{measurement.gpu} to {measurement.peer} at {format_size(measurement.size or 0)}")
+        at = f"at {format_size(measurement.size or 0)}"
+        if measurement.peer is None:
+            return quote_host(f"{shorten_text(measurement.gpu, 100)} together {at}")
+        return quote_host(f"{measurement.gpu} to {measurement.peer} {at}")
     peer = f" to {label_gpu(record, measurement.peer)}" if measurement.peer is not None else ""
     return label_gpu(record, measurement.gpu) + peer
 

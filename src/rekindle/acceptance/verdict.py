@@ -60,14 +60,19 @@ def judge_acceptance(
         known = flaws.get((flaw.measurement, flaw.uuid))
         if known is None or _GRAVITY[flaw.verdict] < _GRAVITY[known.verdict]:
             flaws[flaw.measurement, flaw.uuid] = flaw
-    ordered = _beside_others(sorted(flaws.values(), key=_weight))
+    return judge_host(record.host, flaws.values())
+
+
+def judge_host(host: str, flaws: Iterable[Flaw]) -> Judgement:
+    """Return the verdict on a host that has these flaws."""
+    ordered = _beside_others(sorted(flaws, key=_weight))
     grave = [flaw for flaw in ordered if flaw.verdict]
     if not grave:
-        return Judgement(host=record.host, verdict="PASS", cause=None, remedy=None, flaws=tuple(ordered))
+        return Judgement(host=host, verdict="PASS", cause=None, remedy=None, flaws=tuple(ordered))
     first = grave[0]
     more = f" (and {len(grave) - 1} more)" if grave[1:] else ""
     return Judgement(
-        host=record.host,
+        host=host,
         verdict=first.verdict or "UNPROVEN",
         cause=shorten_text(f"{first.message.removesuffix('.')}{more}."),
         remedy=first.remedy,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rekindle.acceptance import make_norms
-from rekindle.fabric.past import make_right_record
+from rekindle.fabric.past import make_right_records
 from rekindle.host import storage
 from rekindle.records import FabricRecord, RecordError, format_time, write_record
 from rekindle.report.acceptance import format_acceptance
@@ -29,12 +29,12 @@ def judge_fleet(folders: list[Path], norms: Path | None, certificate: Path | Non
     """
     found, unread = gather_folders(folders)
     acceptance, _ = compare_accepted(found.values(), unread)
-    if not acceptance.hosts:
-        raise RecordError("No acceptance.json is in these runs.", "run playbooks/accept.yml.")
     newest = pick_newest(found.values())
+    fabrics = [fabric for results in found.values() for fabric in results.fabrics]
+    if not acceptance.hosts and (certificate or not fabrics):
+        raise RecordError("No acceptance.json is in these runs.", "run playbooks/accept.yml.")
     parts = [format_acceptance(acceptance, *measure_terminal())]
     if norms:
-        fabrics = [fabric for results in found.values() for fabric in results.fabrics]
         parts.append(_write_norms(norms, acceptance, newest, fabrics))
     if certificate:
         parts.append(_write_certificate(certificate, acceptance, newest))
@@ -44,11 +44,13 @@ def judge_fleet(folders: list[Path], norms: Path | None, certificate: Path | Non
 def _write_norms(
     path: Path, acceptance: FleetAcceptance, newest: dict[str, HostResults], fabrics: list[FabricRecord]
 ) -> str:
-    right = {of.host for of in acceptance.hosts if of.verdict == "PASS" and not of.flaws}
-    records = [record for name in newest if name in right and (record := read_accepted(newest[name]))]
-    norms = make_norms([*records, *(make_right_record(fabric, right) for fabric in fabrics)], format_time())
+    wrong = {of.host for of in acceptance.hosts if of.verdict != "PASS" or of.flaws}
+    records = [record for name in newest if name not in wrong and (record := read_accepted(newest[name]))]
+    links = [record for fabric in fabrics for record in make_right_records(fabric, wrong)]
+    norms = make_norms([*records, *links], format_time())
     _write(path, lambda: write_record(path, norms))
-    return f"{path} has {len(norms.norms)} norms by {len(records)} of {len(acceptance.hosts)} hosts."
+    by = f"{len(records)} of {len(acceptance.hosts)} hosts and {len(fabrics)} fabrics"
+    return f"{path} has {len(norms.norms)} norms by {by}."
 
 
 def _write_certificate(path: Path, acceptance: FleetAcceptance, newest: dict[str, HostResults]) -> str:

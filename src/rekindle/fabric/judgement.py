@@ -21,8 +21,10 @@ from .pairs import (
     Reading,
     Troubles,
     find_blamed,
+    find_low,
     find_troubles,
     group_pairs,
+    list_whole,
 )
 from .ports import find_port_flaws
 from .schedule import Pair, order_pair
@@ -56,6 +58,7 @@ class _Advice(NamedTuple):
     """What to do where every pair shows it."""
 
 
+_JOINS = "Look at what joins them: switches, uplinks and their settings."
 _NORMS = "Look at its cable and the rate of its port, and see that the norms are of such a network."
 _CABLES = "Look at the cables, the switch ports and the cards of both ends, and measure again."
 _ADVICE: dict[Kind, _Advice] = {
@@ -270,6 +273,13 @@ def find_rate(look: FabricLook) -> float | None:
     return max(figures, key=lambda figure: figure.size).gb_s if figures else None
 
 
+def pick_whole(looks: Iterable[FabricLook]) -> FabricLook | None:
+    """Return the look at all hosts together that counts: one without a right result, or else the fastest."""
+    whole = list_whole(looks)
+    bad = find_bad_groups(whole, 0.0)
+    return next(iter(bad), None) or max(whole, key=lambda look: find_rate(look) or 0.0, default=None)
+
+
 def find_floor(looks: Iterable[FabricLook]) -> float:
     """Return the bandwidth in GB/s that all hosts together have to reach, by that of pairs; 0 without any."""
     rates = [rate for look in looks if look.is_pair and (rate := find_rate(look)) is not None]
@@ -278,13 +288,14 @@ def find_floor(looks: Iterable[FabricLook]) -> float:
 
 def _together(record: FabricRecord, flaws: Sequence[FabricFlaw], troubles: Troubles) -> Iterator[FabricFlaw]:
     """Yield what only many hosts together show, which bisection made as small as it could."""
-    groups = [look for look in record.looks if not look.is_pair]
-    if not groups:
+    whole = pick_whole(record.looks)
+    if whole is None:
         return
-    floor = 0.0 if any(flaw.kind in ("slow", "drops") for flaw in flaws) else find_floor(record.looks)
-    whole, after = groups[0], record.looks[record.looks.index(groups[0]) + 1 :]
-    if not find_bad_groups([whole], floor):
+    explained = any(flaw.kind in ("slow", "drops", "low") for flaw in flaws)
+    if not find_bad_groups([whole], 0.0 if explained else find_floor(record.looks)):
+        yield from () if explained else _low_together(record, whole.hosts)
         return
+    after = record.looks[record.looks.index(whole) + 1 :]
     bad = [look for look in after if look.outcome != "measured" or look.wrong] or [whole]
     least = min(bad, key=lambda look: len(look.hosts))
     if least.is_pair and (least.wrong or order_pair(*least.hosts) in troubles.by_kind["stuck"]):
@@ -299,6 +310,22 @@ def _together(record: FabricRecord, flaws: Sequence[FabricFlaw], troubles: Troub
         kind="together",
         verdict=None if only_slow else "FAIL",
         message=f"{list_few(least.hosts, 4)} together {how}, and each pair alone does not{said}",
-        remedy="Look at what joins them: switches, uplinks and their settings.",
+        remedy=_JOINS,
         action="NONE" if only_slow else "RETEST",
     )
+
+
+def _low_together(record: FabricRecord, hosts: tuple[str, ...]) -> Iterator[FabricFlaw]:
+    """Yield that all hosts together are below their norm, though each pair reaches its own."""
+    looks = list_whole(record.looks)
+    if low := find_low({hosts: looks}, record.norms):
+        says = f"{list_few(hosts, 4)} together {_says('low', [*low.values()])}"
+        several = len(looks) > 1
+        yield FabricFlaw(
+            hosts=hosts,
+            kind="low",
+            verdict="FAIL" if several else None,
+            message=f"{says}, in each of {len(looks)} looks." if several else f"{says}, in one look.",
+            remedy=_JOINS,
+            action="RETEST" if several else "NONE",
+        )

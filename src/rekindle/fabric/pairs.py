@@ -4,7 +4,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from statistics import median
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -46,6 +46,8 @@ class FabricFlaw(msgspec.Struct, kw_only=True, frozen=True):
 
 
 Looks = Mapping[Pair, list[FabricLook]]
+Group = TypeVar("Group", bound=tuple[str, ...])
+"""Hosts that were measured together: a pair, or all."""
 
 
 class Reading(NamedTuple):
@@ -81,8 +83,8 @@ def group_pairs(looks: Iterable[FabricLook]) -> dict[Pair, list[FabricLook]]:
     return pairs
 
 
-def select_measured(pairs: Looks) -> dict[Pair, list[FabricLook]]:
-    """Return the looks that gave figures, of the pairs that have such."""
+def select_measured(pairs: Mapping[Group, list[FabricLook]]) -> dict[Group, list[FabricLook]]:
+    """Return the looks that gave figures, of the groups that have such."""
     measured = {pair: [look for look in looks if look.outcome == "measured"] for pair, looks in pairs.items()}
     return {pair: looks for pair, looks in measured.items() if looks}
 
@@ -121,23 +123,30 @@ def list_transports(looks: Iterable[FabricLook]) -> list[str]:
     return sorted({name for look in looks for name in look.transports})
 
 
-def make_kind(done: Looks) -> HostKind:
-    """Return what fabrics have in common whose norms may be compared: two hosts, and the transports."""
+def list_whole(looks: Iterable[FabricLook]) -> list[FabricLook]:
+    """Return the looks at all hosts together; those after them are at halves."""
+    groups = [look for look in looks if not look.is_pair]
+    return [look for look in groups if len(look.hosts) == len(groups[0].hosts)]
+
+
+def make_kind(done: Mapping[Group, list[FabricLook]]) -> HostKind:
+    """Return what groups have in common whose norms may be compared: how many hosts, and the transports."""
     over = list_transports(look for looks in done.values() for look in looks)
-    return HostKind(model=FABRIC, count=2, topology=" and ".join(over), nvls=None, driver="")
+    count = len(next(iter(done), ()))
+    return HostKind(model=FABRIC, count=count, topology=" and ".join(over), nvls=None, driver="")
 
 
-def find_low(done: Looks, norms: Norms | None) -> dict[Pair, Reading]:
-    """Return the pairs that are below a norm by their best looks, beside the least that it asks for."""
-    low: dict[Pair, Reading] = {}
+def find_low(done: Mapping[Group, list[FabricLook]], norms: Norms | None) -> dict[Group, Reading]:
+    """Return the groups that are below a norm by their best looks, beside the least that it asks for."""
+    low: dict[Group, Reading] = {}
     kind = make_kind(done) if norms else None
     for (op, size), best in find_best(done).items() if kind else ():
         figure = Measurement(name=f"fabric_{op}", size=size, value=None, unit="GB/s", message="")
         if kind and (norm := catalogue.find_norm(figure, kind, norms)):
             least = norm.value * (1 - norm.margin)
             low |= {
-                pair: Reading(value, least, size, norm.source)
-                for pair, value in best.items()
+                group: Reading(value, least, size, norm.source)
+                for group, value in best.items()
                 if value < least
             }
     return low
@@ -195,14 +204,14 @@ def _worse(reading: Reading) -> float:
     return reading.worse
 
 
-def find_best(done: Looks) -> dict[tuple[str, int], dict[Pair, float]]:
-    """Return the best bandwidth of each pair in GB/s, by collective and size."""
-    best: dict[tuple[str, int], dict[Pair, float]] = {}
-    for pair, looks in done.items():
+def find_best(done: Mapping[Group, list[FabricLook]]) -> dict[tuple[str, int], dict[Group, float]]:
+    """Return the best bandwidth of each group in GB/s, by collective and size."""
+    best: dict[tuple[str, int], dict[Group, float]] = {}
+    for group, looks in done.items():
         for look in looks:
             for figure in look.bandwidths:
                 of = best.setdefault((figure.op, figure.size), {})
-                of[pair] = max(figure.gb_s, of.get(pair, 0.0))
+                of[group] = max(figure.gb_s, of.get(group, 0.0))
     return best
 
 

@@ -15,6 +15,7 @@ from .judgement import (
     find_hung,
     find_suspects,
     judge_fabric,
+    pick_whole,
 )
 from .schedule import cut_group, list_rounds, match_pairs
 
@@ -90,9 +91,12 @@ class Conduct:
         slow = any(flaw.kind in ("slow", "drops") for flaw in flaws)
         if len(group) < 3:
             return
-        known = len(self.looks)
-        yield from self._measure("all together", [group])
-        bad = find_bad_groups(self.looks[known:], 0.0 if slow else find_floor(self.looks))
+        for _ in range(2):
+            yield from self._measure("all together", [group])
+            whole = pick_whole(self.looks)
+            if whole is None or whole.outcome != "measured" or whole.wrong:
+                break
+        bad = find_bad_groups([whole] if whole else [], 0.0 if slow else find_floor(self.looks))
         for number in range(self._times):
             halves = [half for look in bad for half in cut_group(look.hosts) if len(half) > 1]
             if not halves:

@@ -20,7 +20,7 @@ def format_acceptance(accepted: FleetAcceptance, width: int, colour: bool) -> st
         for flaw in host.flaws
     ]
     parts = [
-        f"{len(accepted.hosts) - len(bad)} of {len(accepted.hosts)} hosts PASS.",
+        f"{len(accepted.hosts) - len(bad)} of {len(accepted.hosts)} hosts PASS." if accepted.hosts else "",
         format_grid(rows, {"host": 0.16, "verdict": 1.0, "action": 1.0}, width, colour),
         "\n".join(flaws),
         format_worst(accepted),

@@ -5,7 +5,7 @@ from statistics import median
 from typing import NamedTuple
 
 from rekindle.acceptance.evaluation import format_figure, format_size
-from rekindle.fabric.judgement import judge_fabric
+from rekindle.fabric.judgement import find_rate, judge_fabric, pick_whole
 from rekindle.fabric.pairs import find_best, group_pairs, list_transports, select_measured
 from rekindle.fabric.schedule import Pair, order_pair
 from rekindle.records.fabric import FabricRecord
@@ -59,11 +59,13 @@ def draw_heat_map(record: FabricRecord) -> HeatMap:
         level = sum(value < share * medians[size] for share in _LEVELS)
         figure = format_figure(value)
         cells[pair] = HeatCell(figure, level, f"{pair[0]}, {pair[1]}: {figure} GB/s at {format_size(size)}")
-    over = list_transports(record.looks)
+    over, whole = list_transports(record.looks), pick_whole(record.looks)
+    together = find_rate(whole) if whole else None
     middle = format_figure(medians.get(common, 0.0))
     caption = (
         f"Bandwidth {'node × node of ' + record.host if record.host else 'host × host'}, "
         f"all-reduce of {format_size(common)}, GB/s, median {middle}"
+        f"{', all together ' + format_figure(together) if together else ''}"
         f"{', over ' + ' and '.join(over) if over else ''}"
     )
     many = len(record.hosts) > _NAMED

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec.structs import replace
 
-from rekindle.acceptance import Judgement, compare_hosts, evaluate_figures, find_changes, judge_acceptance
+from rekindle.acceptance import (
+    Judgement,
+    compare_hosts,
+    evaluate_figures,
+    find_changes,
+    judge_acceptance,
+    judge_host,
+)
 from rekindle.acceptance.strips import Strip, find_worst, make_strips
 from rekindle.fabric.past import find_link_changes
 from rekindle.host import folders
@@ -74,18 +81,22 @@ def compare_accepted(runs: Iterable[Results], unread: list[str]) -> tuple[FleetA
     runs = list(runs)
     newest = pick_newest(runs)
     hosts = [host for results in runs for host in results.hosts]
-    lacking = {host.name: host for host in hosts if not host.acceptance and host.host and host.host.gpus}
+    own = [host for host in hosts if host.host and not host.host.allocation]
+    lacking = {host.name: host for host in own if not host.acceptance and host.host and host.host.gpus}
     past = [replace(host.acceptance, host=host.name) for host in hosts if host.acceptance]
     records = [record for host in newest.values() if (record := read_accepted(host))]
     fleet = compare_hosts(records)
-    links = [*find_link_changes(fabric for results in runs for fabric in results.fabrics)]
+    links = find_link_changes(fabric for results in runs for fabric in results.fabrics)
     judgements = []
     for record in records:
-        outside = [flaw for flaw in (*fleet.flaws, *links) if flaw.host == record.host]
+        outside = [flaw for flaw in fleet.flaws if flaw.host == record.host]
+        outside += links.get(record.host, [])
         judgements.append(
             judge_acceptance(record, [*outside, *find_changes(record, past)], record.host in fleet.hosts)
         )
-    judgements += [_lacking(lacking[name]) for name in sorted(lacking.keys() - newest.keys())]
+    for name in sorted((lacking.keys() | links.keys()) - newest.keys()):
+        judged = judge_host(name, links.get(name, ()))
+        judgements.append(_lacking(lacking[name]) if judged.verdict == "PASS" and name in lacking else judged)
     shown = make_strips(records, [flaw for judgement in judgements for flaw in judgement.flaws])
     worst_gpus = [WorstGpu(point.host, point.message, point.worse, point.bad) for point in find_worst(shown)]
     bad = {judgement.host for judgement in judgements if judgement.verdict != "PASS"}

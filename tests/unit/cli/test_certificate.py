@@ -145,7 +145,7 @@ def test_norms_are_of_hosts_without_a_finding(call, own, tmp_path):
     slow = edited(accepted("gpu-2", kind(4)), "bf16_matmul", times(0.8), 3)
     folder = fill_accepted(tmp_path / "run", accepted("gpu-1", kind(4)), accepted("gpu-3", kind(4)), slow)
     status, out, _ = call("accept", folder, "--make-norms", tmp_path / "norms.json")
-    assert (status, "norms by 2 of 3 hosts." in out) == (1, True)
+    assert (status, "norms by 2 of 3 hosts and 0 fabrics." in out) == (1, True)
     assert "by gpu-1, gpu-3: " in (tmp_path / "norms.json").read_text()
     status, _, err = call("accept", fill_accepted(tmp_path / "bad", slow), "--make-norms", tmp_path / "x")
     assert (status, "No host of these runs is right" in err) == (2, True)

@@ -92,7 +92,7 @@ def test_each_group_has_an_order_with_a_place_for_each_host_and_a_port_of_its_ow
         good(host, peer, lambda order: orders.append((host, order)) or GOOD)
 
     record = conduct(a=player, b=player, c=player, d=player)
-    assert [len(look.hosts) for look in record.looks] == [2, 2, 2, 2, 2, 2, 4]
+    assert [len(look.hosts) for look in record.looks] == [2, 2, 2, 2, 2, 2, 4, 4]
     assert {look.outcome for look in record.looks} == {"measured"}
     assert record.silent == {}
     assert (record.looks[0].bandwidths[0].gb_s, record.looks[0].devices) == (1.0, ("eth0",))

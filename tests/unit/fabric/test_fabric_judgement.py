@@ -20,7 +20,7 @@ def test_a_fabric_as_it_should_be_has_no_flaw(network, count):
         verdict.verdict == "PASS" and not verdict.flaw(verdict.host, "fabric")
         for verdict in judge_hosts(record)
     )
-    assert len(good.steps) == count - 1 + count % 2 + (count > 2)
+    assert len(good.steps) == count - 1 + count % 2 + 2 * (count > 2)
 
 
 def test_a_slow_host_of_four_is_named_though_another_link_is_slow_too(network):
@@ -59,7 +59,7 @@ def test_a_link_that_was_slow_for_a_moment_is_not_named(network):
     once.set_rate("h1", "h4", 5.0, 5.0, 10.0)
     record = once.survey()
     assert judge_fabric(record) == ()
-    assert len(once.steps) == 7 + 2 + 1
+    assert len(once.steps) == 7 + 2 + 2
 
 
 def test_a_host_that_was_slow_for_a_while_is_not_named(network):

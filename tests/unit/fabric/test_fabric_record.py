@@ -42,7 +42,7 @@ def test_each_host_has_a_row_and_both_ends_of_a_slow_link_fail(results):
     written = write_reports(results)
     assert not written.passed
     page, data = (results / "report.html").read_text(), json.loads((results / "results.json").read_text())
-    assert "Bandwidth host × host, all-reduce of 16 MiB, GB/s, median 10, over TCP" in page
+    assert "Bandwidth host × host, all-reduce of 16 MiB, GB/s, median 10, all together 1, over TCP" in page
     assert page.count('class="h4"') == 2
     assert "The link between h1 and h3 has 1 GB/s at 16 MiB, 90% less than" in page
     assert {row["action"] for row in data["rows"] if row["verdict"] == "FAIL"} == {"RETEST"}
