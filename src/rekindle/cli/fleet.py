@@ -12,7 +12,7 @@ from rekindle.report.acceptance import format_acceptance
 from rekindle.report.certificate import render_certificate
 from rekindle.report.table import measure_terminal
 from rekindle.results import certificate as certificates
-from rekindle.results import signature, state
+from rekindle.results import seal, signature, state
 from rekindle.results.acceptance import FleetAcceptance, compare_accepted, pick_newest, read_accepted
 from rekindle.results.contents import HostResults
 
@@ -26,6 +26,7 @@ def judge_fleet(folders: list[Path], norms: Path | None, certificate: Path | Non
     Raises:
         RecordError: a folder has no run, no run an acceptance, no host is right for norms, or a file cannot
             be written.
+        SealError: what a certificate is to be of is not as it was sealed.
     """
     found, unread = gather_folders(folders)
     acceptance, _ = compare_accepted(found.values(), unread)
@@ -37,6 +38,9 @@ def judge_fleet(folders: list[Path], norms: Path | None, certificate: Path | Non
     if norms:
         parts.append(_write_norms(norms, acceptance, newest, fabrics))
     if certificate:
+        for folder, results in found.items():
+            if any(newest.get(host.name) is host for host in results.hosts):
+                seal.check_folder(folder)
         parts.append(_write_certificate(certificate, acceptance, newest))
     return print_answer(OF_STATE[acceptance.state], "\n\n".join(parts), acceptance, json)
 

@@ -74,6 +74,22 @@ def read_seal(results: Path, fingerprint: str | None = None) -> Seal:
     return Seal({name: digest for digest, name in _LINE.findall(text)}, at and at[1], signer)
 
 
+def check_folder(results: Path) -> None:
+    """Check that the records of a results folder are as this user's key sealed them.
+
+    Raises:
+        SealError: it has no such seal, or a record differs from it.
+        OSError: a file cannot be read.
+    """
+    own = signature.format_fingerprint(signature.format_public_key(state.provide_key()))
+    with storage.lock_folder(results):
+        found = list_differences(read_seal(results, own).digests, digest_files(results))
+    if differences := [says for name, says in found.items() if "/" in name or name == folders.PLAY_RECORD]:
+        more = f" {len(differences) - 1} more differ." if differences[1:] else ""
+        message = f"{results} is not as it was sealed: {differences[0]}{more}"
+        raise SealError(message, f"see rekindle verify {results}, and measure again what was altered.")
+
+
 def seal_run(folder: Path) -> None:
     """Seal the files of results/<run>/<host>/<job> as they are.
 

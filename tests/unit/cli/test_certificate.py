@@ -9,7 +9,7 @@ from samples.fleets import accepted, edited, kind, times
 from samples.folders import HOST, fill_accepted
 
 from rekindle.records import write_record
-from rekindle.results import certificate, signature, state
+from rekindle.results import certificate, seal, signature, state
 
 
 @pytest.fixture
@@ -18,6 +18,7 @@ def page(call, own, tmp_path):
     right, slow = accepted("gpu-1", kind(4)), edited(accepted("gpu-2", kind(4)), "bf16_matmul", times(0.8), 3)
     folder = fill_accepted(tmp_path / "run", right, slow, hosts=["gpu-3"])
     write_record(folder / "gpu-1" / "host.json", replace(HOST, host="gpu-1"))
+    seal.seal_folder(folder, None)
     path = tmp_path / "gpus.html"
     status, out, _ = call("accept", folder, "--certificate", path)
     assert (status, f"{path} has a sheet for each of 3 hosts, signed by SHA256:" in out) == (1, True)
@@ -126,7 +127,9 @@ def test_what_the_key_signed_for_a_folder_is_no_certificate(page):
 def test_a_host_s_words_are_text(call, own, tmp_path):
     evil = "</td><script>alert(1)</script><footer>\x1b[31m"
     record = accepted("gpu-1", kind(2, evil))
-    call("accept", fill_accepted(tmp_path / "run", record), "--certificate", tmp_path / "x.html")
+    folder = fill_accepted(tmp_path / "run", record)
+    seal.seal_folder(folder, None)
+    call("accept", folder, "--certificate", tmp_path / "x.html")
     text = (tmp_path / "x.html").read_text()
     assert "&lt;script&gt;alert(1)" in text
     assert "<script" not in text
@@ -134,9 +137,41 @@ def test_a_host_s_words_are_text(call, own, tmp_path):
     assert call("verify", tmp_path / "x.html")[0] == 0
 
 
+def alter(folder):
+    path = folder / "gpu-2" / "acceptance.json"
+    path.write_text(path.read_text().replace('"gpu-2/3"', '"gpu-1/3"'))
+
+
+@pytest.mark.parametrize(
+    ("attack", "says"),
+    [
+        (alter, "gpu-2/acceptance.json was altered."),
+        (lambda folder: (folder / "gpu-1/acceptance.json").unlink(), "gpu-1/acceptance.json is missing."),
+        (lambda folder: (folder / "gpu-1/more.json").touch(), "gpu-1/more.json was added."),
+        (lambda folder: (folder / "SHA256SUMS.sig").unlink(), "has no seal"),
+        (lambda folder: (folder / "gpu-2/run.json").touch(), "gpu-2/acceptance.json is missing."),
+    ],
+)
+def test_what_was_altered_since_it_was_sealed_is_not_certified(page, call, tmp_path, attack, says):
+    folder, again = tmp_path / "run", tmp_path / "run" / "again.html"
+    for _ in range(2):  # its first is no record of the run
+        assert call("accept", folder, "--certificate", again)[0] == 1
+    again.unlink()
+    attack(folder)
+    status, _, err = call("accept", folder, "--certificate", again)
+    assert (status, says in err, again.exists()) == (2, True, False)
+
+
+def test_what_another_key_sealed_is_not_certified(page, call, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another's"))
+    status, _, err = call("accept", tmp_path / "run", "--certificate", tmp_path / "again.html")
+    assert (status, "was sealed by another key" in err) == (2, True)
+
+
 @pytest.mark.parametrize("option", ["--certificate", "--make-norms"])
 def test_a_place_that_cannot_be_written_is_one_sentence(call, own, tmp_path, option):
     folder = fill_accepted(tmp_path / "run", *(accepted(f"gpu-{n}", kind(4)) for n in range(2)))
+    seal.seal_folder(folder, None)
     status, _, err = call("accept", folder, option, tmp_path / "run" / "run.json" / "x")
     assert (status, "cannot be written" in err, "Fix: " in err) == (2, True, True)
 
