@@ -16,7 +16,7 @@ class Obstacle(NamedTuple):
     field: str
     """Path in the XML, below ``gpu``."""
     values: str
-    """Pattern of the whole value."""
+    """Pattern of the whole value, in any case."""
     message: str
     """One sentence; ``{gpu}`` and ``{value}`` go in."""
     fix: str
@@ -55,7 +55,7 @@ OBSTACLES = (
     ),
     Obstacle(
         "fabric/state",
-        "In Progress",
+        "In ?Progress",
         "{gpu} has not joined the NVSwitch fabric ({value}), and CUDA does not start before (error 802).",
         f"wait a minute and run preflight again; if it stays, {_FABRIC}",
         "RETEST",
@@ -218,9 +218,9 @@ def find_obstacles(gpu: Gpu, name: str, *, refuses: bool) -> Iterator[Complaint]
     told = set()
     for obstacle in OBSTACLES:
         value, group = gpu.states.get(obstacle.field, obstacle.missing), obstacle.field.partition("/")[0]
-        if not value or group in told or not re.fullmatch(obstacle.values, value):
+        if not value or group in told or not _is_like(obstacle.values, value):
             continue
-        if obstacle.only and not re.fullmatch(obstacle.only[1], gpu.states.get(obstacle.only[0], "")):
+        if obstacle.only and not _is_like(obstacle.only[1], gpu.states.get(obstacle.only[0], "")):
             continue
         if obstacle.other and gpu.states.get(obstacle.other, value) == value:
             continue
@@ -228,3 +228,7 @@ def find_obstacles(gpu: Gpu, name: str, *, refuses: bool) -> Iterator[Complaint]
         if obstacle.refuses is refuses:
             message = obstacle.message.format(gpu=name, value=value)
             yield Complaint(message, obstacle.fix.format(index=gpu.index), obstacle.action)
+
+
+def _is_like(pattern: str, value: str) -> bool:
+    return re.fullmatch(pattern, value, re.IGNORECASE) is not None

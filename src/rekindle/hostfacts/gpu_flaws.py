@@ -89,6 +89,19 @@ _CUDA: tuple[tuple[str, str, Action], ...] = (
         "restart the host, as the driver was updated and the one before it is still loaded",
         "REBOOT",
     ),
+    (r"\(2\)", "raise what limits a process's memory there (ulimit -v, its cgroup's memory.max)", "NONE"),
+    (r"\(46\)", "end what holds the GPUs, or set them to Default (nvidia-smi -c 0, as root)", "RETEST"),
+    (r"\(102\)", "have the owner of the host license the vGPU (nvidia-gridd and its token)", "DRAIN"),
+    (
+        r"\(804\)",
+        "take CUDA's forward compatibility (cuda/compat) out of LD_LIBRARY_PATH and ldconfig's folders",
+        "NONE",
+    ),
+    (
+        r"\(80[5-9]\)",
+        "start nvidia-cuda-mps-control there, or leave CUDA_MPS_PIPE_DIRECTORY unset",
+        "RETEST",
+    ),
     (r"\(34\)", "take the CUDA toolkit's stubs out of LD_LIBRARY_PATH", "NONE"),
     (
         r"\((?:100|999)\)",

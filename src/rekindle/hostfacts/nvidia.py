@@ -138,9 +138,13 @@ _WARNINGS = {"14"}
 """Statuses beside a whole answer: CUDA does without the infoROM, which has a card's name and history."""
 
 
+_BESIDE = re.compile(r"^\W{0,9}WARNING:.{0,200}", re.MULTILINE | re.IGNORECASE)
+
+
 def is_only_warned(name: str, frame: Frame) -> bool:
-    """Whether nvidia-smi gave a whole answer, and a status that warns alone."""
-    return name == "nvidia-smi" and frame.status in _WARNINGS and parse_document(frame.text) is not None
+    """Whether nvidia-smi gave a whole answer, and a status or a line beside it that warns alone."""
+    warned = frame.status in _WARNINGS or (frame.answered and bool(_BESIDE.search(frame.text)))
+    return name == "nvidia-smi" and warned and parse_document(frame.text) is not None
 
 
 def describe_failure(name: str, frame: Frame) -> str:
@@ -151,6 +155,8 @@ def describe_failure(name: str, frame: Frame) -> str:
     printed = Frame(frame.status, beside).first_line[:200].rstrip(".")
     if printed == "no output":
         printed = _MEANINGS.get(frame.status, printed)
+    if frame.answered and (warning := _BESIDE.search(beside)):
+        return f"{COMMANDS[name]} warns: {warning[0].strip().rstrip('.')}."
     return f"{COMMANDS[name]} ended with status {frame.status}: {printed}."
 
 

@@ -119,7 +119,7 @@ def _problem(name: str, frame: Frame, limit: str) -> str | None:
     printed = frame.first_line[:200].rstrip(".")
     if frame.late:
         return f"{nvidia.COMMANDS.get(name, f'The probe {name}')} timed out after {limit} s."
-    if frame.answered:
+    if frame.answered and not nvidia.is_only_warned(name, frame):
         whole = name != "nvidia-smi" or nvidia.parse_document(frame.text) is not None
         gave = "broken XML" if "<nvidia_smi_log>" in frame.text else f"no XML but: {printed}"
         return None if whole else f"nvidia-smi -q -x gave {gave}."

@@ -45,7 +45,9 @@ def test_broken_off_xml_leaves_the_csv_and_a_problem(share):
 def test_xml_with_a_message_around_it_is_read():
     found = host(nvidia_smi=f"WARNING: infoROM is corrupted at gpu 0000:00:06.0\n{XML}\nbye\n")
     assert len(found.gpus) == 2
-    assert found.problems == ()
+    (problem,) = found.problems
+    assert (problem.answered, problem.timed_out) == (True, False)
+    assert host(nvidia_smi=f"Loading\n{XML}\nbye\n").problems == ()
 
 
 @pytest.mark.parametrize("word", ["N/A", "[N/A]", "Not Supported", "[Not Supported]"])

@@ -34,6 +34,9 @@ def with_xml(*edits, added=""):
 
 REFUSED = [
     ([("compute_mode", "Prohibited")], "", "is in compute mode Prohibited"),
+    ([("compute_mode", "prohibited")], "", "is in compute mode prohibited"),
+    ([("fabric/state", "in progress")], "", "joined the NVSwitch fabric (in progress)"),
+    ([("virtualization_mode", "vGPU")], LICENCE.format("unlicensed"), "without a licence (unlicensed)"),
     (
         [("fabric/state", "In Progress"), ("fabric/status", "N/A")],
         "",
@@ -127,6 +130,9 @@ def test_a_corrupted_inforom_is_a_warning_in_nvidia_smis_words():
         assert [complaint.message for complaint in list_warnings(found)] == [
             f"nvidia-smi -q -x ended with status 14: {words}."
         ]
+    beside = host(nvidia_smi=Frame("0", f"hello\n{XML}\n  {words}\n"))
+    assert refusals(beside) == []
+    assert [complaint.message for complaint in list_warnings(beside)] == [f"nvidia-smi -q -x warns: {words}."]
     (bare,) = list_warnings(host(nvidia_smi=Frame("14", XML)))
     assert bare.message.endswith("status 14: the infoROM of a GPU is corrupted.")
     (broken,) = refusals(host(nvidia_smi=Frame("14", f"{XML[:2000]}\n{words}")))
@@ -144,6 +150,11 @@ CUDA = "CUDA does not start: CUDA_ERROR_{}."
         (CUDA.format("SYSTEM_NOT_READY (802): system not yet initialized"), "nvidia-fabricmanager"),
         (CUDA.format("SYSTEM_DRIVER_MISMATCH (803): x"), "restart the host, as the driver was updated"),
         (CUDA.format("STUB_LIBRARY (34): x"), "LD_LIBRARY_PATH"),
+        (CUDA.format("OUT_OF_MEMORY (2): out of memory"), "ulimit -v, its cgroup's memory.max"),
+        (CUDA.format("DEVICE_UNAVAILABLE (46): x"), "end what holds the GPUs"),
+        (CUDA.format("DEVICE_NOT_LICENSED (102): x"), "license the vGPU"),
+        (CUDA.format("COMPAT_NOT_SUPPORTED_ON_DEVICE (804): x"), "cuda/compat"),
+        (CUDA.format("MPS_CONNECTION_FAILED (805): x"), "nvidia-cuda-mps-control"),
         (CUDA.format("UNKNOWN (999): unknown error"), "nvidia-uvm"),
         (CUDA.format("NOT_PERMITTED (800): x"), "restart the host, or"),
         ("CUDA does not start: libcuda.so.1: cannot open shared object file.", "compute,utility"),
