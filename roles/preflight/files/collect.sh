@@ -66,6 +66,26 @@ start() { # starts a program; what keeps its file from being made is told by fil
     "$here/file"
 }
 
+memory() { # of the machine, and what is left of this process's groups on the way up, where they have a limit
+    cat /proc/meminfo || return
+    while IFS=: read -r _ of path; do
+        case $of in
+            '') base=/sys/fs/cgroup most=memory.max now=memory.current cache=inactive_file ;;
+            *memory*) base=/sys/fs/cgroup/memory most=memory.limit_in_bytes now=memory.usage_in_bytes cache=total_inactive_file ;;
+            *) continue ;;
+        esac
+        [ -d "$base$path" ] || path=
+        while :; do
+            if read -r limit <"$base$path/$most" && read -r used <"$base$path/$now" && [ "$limit" != max ]; then
+                file=$(sed -n "s/^$cache //p" "$base$path/memory.stat")
+                echo "GroupAvailable: $((limit / 1024 - (used - ${file:-0}) / 1024)) kB"
+            fi 2>/dev/null
+            [ -n "$path" ] && [ "$path" != / ] || break
+            path=${path%/*}
+        done
+    done </proc/self/cgroup
+}
+
 limits() {
     printf 'file=%s\nmemory=%s\n' "$(ulimit -f)" "$(ulimit -v)"
 }
@@ -76,6 +96,16 @@ interpreter() { # whether the inventory's Python, a path or a command with argum
     python=$(in_home "$1")
     shift
     "$python" "$@" -c ''
+}
+
+tried() { # a program in python3; a Python that does not start it, as a shim without one, says nothing of the host
+    python=$(command -v python3) || return 0
+    "$python" -I -B -c "$@"
+    status=$?
+    case $status in
+        1 | 2 | 126 | 127) return 0 ;;
+    esac
+    return $status
 }
 
 # Whether CUDA starts, without a context on a GPU, so that nothing of it shows there.
@@ -97,9 +127,64 @@ if status:
 '
 
 cuda() {
-    python=$(command -v python3) && [ -n "$(command -v nvidia-smi)" ] || return 0
-    "$python" -I -B -c "$cuda_says"
+    [ -z "$(command -v nvidia-smi)" ] || tried "$cuda_says"
 }
+
+# What each job needs of a host, tried; what is in the way is printed in its own words.
+need_says='
+import os, socket, sys, tempfile, threading
+
+def files():
+    held = [open(os.devnull) for _ in range(256)]
+
+def threads():
+    ends = threading.Event()
+    try:
+        for _ in range(128):
+            threading.Thread(target=ends.wait, daemon=True).start()
+    finally:
+        ends.set()
+
+def reach(name):
+    try:
+        server = socket.socket(socket.AF_INET6)
+        server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        server.bind(("::", 0))
+    except OSError:
+        server = socket.socket()
+        server.bind(("", 0))
+    server.listen(1)
+    socket.create_connection((name, server.getsockname()[1]), 5).close()
+
+def loopback():
+    reach("localhost")
+
+def hostname(): # by which torchrun starts ranks
+    reach(socket.getfqdn())
+
+def semaphore():
+    import multiprocessing
+    multiprocessing.Lock()
+    tempfile.TemporaryFile(dir="/dev/shm").write(b"x")
+
+def tmp():
+    tempfile.TemporaryFile(dir="/tmp").write(b"x")
+
+def name(): # as multiprocessing names a socket
+    path = os.path.join(sys.argv[2], "pymp-12345678", "listener-12345678")
+    try:
+        socket.socket(socket.AF_UNIX).bind(path)
+    except OSError as error:
+        if error.errno is None:
+            raise
+
+try:
+    globals()[sys.argv[1]]()
+except Exception as error:
+    print(str(error) or type(error).__name__)
+    sys.exit(6)
+'
+
 
 private() { # whether a folder's owner $1, this user or root, is alone in its group $2
     owner=root
@@ -188,9 +273,16 @@ def version(*names):
             return metadata.version(name)
         except metadata.PackageNotFoundError:
             pass
+def lacks(name):
+    try:
+        __import__(name)
+    except ImportError:
+        return True
 if sys.implementation.name == "cpython":
     venv = sys.prefix != sys.base_prefix
-    print(json.dumps({
+    lacking = [name for name in ("bz2", "ctypes", "lzma", "sqlite3", "ssl", "zlib") if lacks(name)]
+    unfit = {"lacks": lacking} if lacking else {}
+    print(json.dumps(dict(unfit, **{
         "path": sys.prefix + "/bin/python3" if venv else os.path.realpath(sys.executable),
         "version": "%d.%d.%d" % sys.version_info[:3],
         "venv": venv,
@@ -198,7 +290,7 @@ if sys.implementation.name == "cpython":
         "torchvision": version("torchvision"),
         "tensorflow": version("tensorflow", "tensorflow-cpu"),
         "lightning": version("lightning"),
-    }), flush=True)
+    })), flush=True)
     base = "%s/bin/python%d.%d" % ((sys.base_prefix,) + sys.version_info[:2])
     if venv and os.path.exists(base):
         os.execv(base, [base, "-I", "-B", "-c", sys.argv[1], sys.argv[1]])
@@ -384,7 +476,8 @@ main() {
     probe glibc getconf GNU_LIBC_VERSION
     probe cores nproc
     probe cpu cpu
-    probe memory cat /proc/meminfo
+    probe memory memory
+    probe clock date +%s
     probe user id -un
     probe uid id -u
     probe home printf '%s\n' "$HOME"
@@ -403,6 +496,13 @@ main() {
     probe start-root trial start "$root"
     probe start-tmpdir trial start "$tmpdir"
     probe limits limits
+    probe need-files tried "$need_says" files
+    probe need-threads tried "$need_says" threads
+    probe need-loopback tried "$need_says" loopback
+    probe need-hostname tried "$need_says" hostname
+    probe need-semaphore tried "$need_says" semaphore
+    probe need-tmp tried "$need_says" tmp
+    probe need-name tried "$need_says" name "$tmpdir/rekindle-$(id -un)"
     probe interpreter interpreter
     probe cuda cuda
     probe mark test -e "${REKINDLE_MARK:-/}"

@@ -2,14 +2,14 @@
 """What a host lacks, and the ways out."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from rekindle.gpus import visibility
 from rekindle.gpus.models import choose_python, parse_version
 from rekindle.records import Complaint, HostRecord, Python
 
 from .gpu_flaws import find_gpu_flaws, find_memory_in_use, list_gpu_warnings
-from .record import find_path_flaw
+from .record import UNFIT, find_path_flaw
 
 MIN_TMPDIR_GB = 2.0
 """Ours: larger than any one file that an install unpacks or a federated round passes on; a full TMPDIR
@@ -20,6 +20,9 @@ MIN_TMP_GB = 0.1
 
 MIN_SHM_MIB = 64
 """The default of container engines; NCCL and data loaders' workers keep their buffers there."""
+
+MIN_MEMORY_MIB = 1_024
+"""Ours: NVFlare's server, one client and one rank, each with torch, take more, and are killed."""
 
 MIN_INODES = {"root": 50_000, "tmpdir": 1_000, "tmp": 100, "shm": 100}
 """Ours: an environment of torch for CPUs has 25,000 files and folders, which its cache shares."""
@@ -44,6 +47,21 @@ _FACTS = {
     **dict.fromkeys((f"pip-{file}" for file in _PIP), "the configuration of its pip"),
 }
 
+_NEEDS = {
+    "need-threads": "raise nproc in /etc/security/limits.conf, or pids.max of its cgroup (--pids-limit).",
+    "need-loopback": "have localhost in /etc/hosts, lo up, and nothing that filters on it.",
+    "need-semaphore": "mount /dev/shm as a tmpfs in which all may write (mode 1777).",
+}
+"""Trials of what each job needs → the way out."""
+_MAY_NEED = {
+    "need-files": "raise nofile in /etc/security/limits.conf (a container: --ulimit nofile=65536).",
+    "need-hostname": "have its name in /etc/hosts, if torchrun starts a job's ranks or GPUs are accepted.",
+    "need-name": "set rekindle_tmpdir to a shorter path, if a job has workers of a data loader.",
+    "need-tmp": "let all write there (chmod 1777 /tmp), as some programs know no TMPDIR.",
+    "clock": "have it keep time by NTP (chrony, systemd-timesyncd), and see that the controller does.",
+}
+"""Trials that fail where many jobs still pass → the way out."""
+
 _MIB_PER_GB = 1000**3 / 1024**2
 _FIGURE = re.compile(r"[0-9]{1,18}")
 
@@ -58,12 +76,15 @@ def find_unmet(host: HostRecord, *, gpus_required: bool, min_free_gb: float) -> 
     """
     gpus = [*find_gpu_flaws(host), *find_memory_in_use(host)] if gpus_required or host.gpus else []
     folders_and_space = [*_folders(host), *_space(host, min_free_gb), *_limits(host)]
-    return [*gpus, *_slow(host), *folders_and_space, *_python(host), *_interpreter(host)]
+    return [*gpus, *_slow(host), *folders_and_space, *_needs(host), *_python(host), *_interpreter(host)]
 
 
 def list_warnings(host: HostRecord) -> list[Complaint]:
     """Return what a host that can be used does worse than others, or soon will."""
     found = list_gpu_warnings(host)
+    fix = "build it again with their headers (such as liblzma-dev), or leave it so."
+    found += [Complaint(failed.message, fix, "NONE") for failed in host.problems if failed.name == UNFIT]
+    found += _try(host, _MAY_NEED)
     if failed := host.find_failed("start-tmpdir"):
         fix = "set rekindle_tmpdir to a place without noexec, if a job compiles (torch.compile, Triton)."
         found.append(Complaint(f"TMPDIR (rekindle_tmpdir): {failed.message}", fix, "NONE"))
@@ -133,6 +154,22 @@ def _limits(host: HostRecord) -> Iterator[Complaint]:
         )
 
 
+def _needs(host: HostRecord) -> Iterator[Complaint]:
+    if host.memory.available_mib < MIN_MEMORY_MIB:
+        yield Complaint(
+            f"Too little memory is free: {host.memory.available_mib} MiB, {MIN_MEMORY_MIB} MiB are needed.",
+            "end what holds it, or raise the limit of this user's or the container's group (memory.max).",
+            "RETEST",
+        )
+    yield from _try(host, _NEEDS)
+
+
+def _try(host: HostRecord, needs: Mapping[str, str]) -> Iterator[Complaint]:
+    for name, fix in needs.items():
+        if (failed := host.find_failed(name)) and not failed.timed_out:
+            yield Complaint(failed.message, fix, "NONE")
+
+
 def _space(host: HostRecord, min_free_gb: float) -> Iterator[Complaint]:
     other = "free space there, or set {} to another disk."
     larger = "mount it larger (a container: --shm-size, --ipc=host)."
@@ -179,9 +216,10 @@ def _python(host: HostRecord) -> Iterator[Complaint]:
     if _fit(host) or (failed and failed.timed_out):
         return
     found = ", ".join(f"{python.version} at {python.path}" for python in host.pythons) or "none"
+    unfit = [f" {failed.message}" for failed in host.problems if failed.name == UNFIT]
     yield Complaint(
         f"No Python from 3.10 to 3.12 is on the host, found: {found}, "
-        f"and Rekindle has none for {host.os.architecture}.",
+        f"and Rekindle has none for {host.os.architecture}.{''.join(unfit)}",
         "install one of them (such as the packages python3.12 and python3.12-venv).",
         "NONE",
     )

@@ -2,14 +2,18 @@
 """Turns the collector's output (roles/preflight) into a host's record."""
 
 import re
+import time
 
 from rekindle.records import Complaint, FailedProbe, HostRecord, check_bounds, format_time
+from rekindle.records.text import format_duration
 
 from . import nvidia, pip, system
 from .engines import read_engines
 from .frames import FactsError, Frame, Frames
 
-_UNFIT = re.compile(r"[^\w./@+=~-]")
+UNFIT = "unfit-python"
+"""Problems with interpreters that no environment can be built with."""
+_ODD = re.compile(r"[^\w./@+=~-]")
 """Other characters, at which NVFlare, uv, PYTHONPATH or sftp split or expand a path."""
 
 
@@ -17,7 +21,7 @@ def find_path_flaw(name: str, path: str) -> Complaint | None:
     """Return why the setting ``name`` cannot be a folder on the host; None if it can."""
     if not path.startswith(("/", "~/")) and path != "~":
         return Complaint(f"{name} is {path!r}, a relative path.", "begin it with / or ~/.")
-    if match := _UNFIT.search(path):
+    if match := _ODD.search(path):
         what = "white space" if match[0].isspace() else repr(match[0])
         return Complaint(f"{name} is {path!r}, and no path may have {what} in it.", "name another.")
     return None
@@ -61,6 +65,7 @@ def make_host_record(frames: Frames, host: str, root: str) -> HostRecord:
         for name, frame in frames.items()
         if (message := _problem(name, frame, limit))
     ]
+    pythons = [FailedProbe(name=UNFIT, message=message) for message in system.list_unfit_pythons(frames)]
     record = HostRecord(
         host=host,
         collected=format_time(),
@@ -84,7 +89,7 @@ def make_host_record(frames: Frames, host: str, root: str) -> HostRecord:
         engines=read_engines(frames),
         nccl_environment=system.parse_variables(frames["nccl"].text),
         pip=pip_settings,
-        problems=(*problems, *pip_problems),
+        problems=(*problems, *pip_problems, *pythons),
     )
     return check_bounds(record)
 
@@ -95,6 +100,13 @@ _TRIALS = {
     "start-root": "No program can be started there",
     "start-tmpdir": "No program can be started there",
     "interpreter": "It does not start",
+    "need-files": "A process cannot have 256 files open",
+    "need-threads": "A process cannot have 128 threads",
+    "need-loopback": "A process cannot reach another one at localhost",
+    "need-hostname": "A process cannot reach another one by the host's own name",
+    "need-semaphore": "Processes cannot share a semaphore and a file in /dev/shm",
+    "need-tmp": "No file can be made in /tmp",
+    "need-name": "TMPDIR (rekindle_tmpdir) has too long a path for a socket in it",
     "cuda": "CUDA does not start",
 }
 
@@ -117,6 +129,8 @@ def _shared(found: str) -> str | None:
 def _problem(name: str, frame: Frame, limit: str) -> str | None:
     """Return what is wrong with a probe's answer, one sentence; None if the probe may fail."""
     printed = frame.first_line[:200].rstrip(".")
+    if name == "clock" and frame.answered:
+        return _compare_clock(frame.first_line)
     if frame.late:
         return f"{nvidia.COMMANDS.get(name, f'The probe {name}')} timed out after {limit} s."
     if frame.answered and not nvidia.is_only_warned(name, frame):
@@ -124,6 +138,19 @@ def _problem(name: str, frame: Frame, limit: str) -> str | None:
         gave = "broken XML" if "<nvidia_smi_log>" in frame.text else f"no XML but: {printed}"
         return None if whole else f"nvidia-smi -q -x gave {gave}."
     return _failure(name, frame, printed)
+
+
+_CLOCK_S = 300
+"""As acceptance has it: munge and Kerberos refuse such a host, and downloads may."""
+
+
+def _compare_clock(says: str) -> str | None:
+    """Return how far off the controller's the clock is by which a host answered just now."""
+    ahead = float(says) - time.time() if re.fullmatch(r"[0-9]{1,12}", says) else 0.0
+    if abs(ahead) <= _CLOCK_S:
+        return None
+    way = "ahead of" if ahead > 0 else "behind"
+    return f"The host's clock is {format_duration(abs(ahead))} {way} the controller's."
 
 
 _STUCK = re.compile(r"(\d{1,10}) (\d{1,10})")

@@ -2,19 +2,37 @@
 """The operating system, disks and Pythons of a host, from the collector's frames."""
 
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, get_args, get_type_hints
 
 from msgspec.structs import replace
 
 from rekindle.gpus.models import parse_version
-from rekindle.records import Cpu, Disk, Memory, Os, PciGpu, Python, RecordError, decode_json
+from rekindle.records import (
+    Cpu,
+    Disk,
+    Memory,
+    Os,
+    PciGpu,
+    Python,
+    RecordError,
+    allow_decoding,
+    decode_json,
+)
 
 from .frames import FactsError, Frames
 
 _DIGITS = re.compile(r"[0-9]{1,5}(?:\.[0-9]{1,5}){0,3}(?![0-9.])")
 _DF = re.compile(r"\s(\d{1,15})\s+\d{1,15}\s+(-?\d{1,15})\s+(?:\d{1,5}%|-)\s+/")
 _PCI = re.compile(r"^([0-9a-fA-F:.]{7,16}) ([0-9a-fA-F]{4}) ?([\w-]{0,40})$", re.MULTILINE)
+
+
+@allow_decoding
+class _UnfitPython(Python, kw_only=True, frozen=True):
+    """An interpreter that was built without modules."""
+
+    lacks: tuple[str, ...]
 
 
 def read_line(frames: Frames, name: str) -> str | None:
@@ -72,14 +90,15 @@ def read_cpu(frames: Frames) -> Cpu:
 
 
 def read_memory(frames: Frames) -> Memory:
-    """Read /proc/meminfo, whose figures are KiB."""
+    """Read /proc/meminfo and what the process's groups leave, whose figures are KiB."""
     require_line(frames, "memory")
     pairs = re.findall(r"^(\w+): +(\d{1,15})\b", frames["memory"].text, re.MULTILINE)
     kib = {name: int(value) for name, value in pairs}
     if "MemTotal" not in kib:
         raise FactsError("The host's /proc/meminfo has no MemTotal.", "use a Linux host with /proc mounted.")
-    available = kib.get("MemAvailable", kib.get("MemFree", 0))
-    return Memory(total_mib=kib["MemTotal"] // 1024, available_mib=available // 1024)
+    left = re.findall(r"^GroupAvailable: (-?\d{1,15}) kB$", frames["memory"].text, re.MULTILINE)
+    available = min([kib.get("MemAvailable", kib.get("MemFree", 0)), *map(int, left)])
+    return Memory(total_mib=kib["MemTotal"] // 1024, available_mib=max(0, available) // 1024)
 
 
 def read_disks(frames: Frames, home: str, root: str) -> tuple[Disk, ...]:
@@ -116,6 +135,15 @@ def read_pythons(frames: Frames) -> tuple[Python, ...]:
             by_path.setdefault(python.path, python)
     newest = sorted(by_path.values(), key=lambda python: (parse_version(python.version), python.path))
     return tuple(reversed(newest))
+
+
+def list_unfit_pythons(frames: Frames) -> Iterator[str]:
+    """Yield a sentence for each interpreter that was built without modules that environments import."""
+    for text in frames["pythons"].text.splitlines():
+        with suppress(RecordError):
+            python = decode_json(text, _UnfitPython)
+            lacks = " and ".join(python.lacks)
+            yield f"Python {python.version} at {python.path} lacks {lacks}: it is not used."
 
 
 def count_pci_gpus(frames: Frames) -> int | None:

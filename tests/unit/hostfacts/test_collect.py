@@ -405,6 +405,115 @@ def test_what_a_file_system_cannot_do_is_told_in_its_words(collect, fake):
     )
 
 
+def test_what_each_job_needs_is_there(collect):
+    frames = collect(tmpdir="/tmp/t")
+    assert {name: frame for name, frame in frames.items() if name.startswith("need-")} == {
+        f"need-{what}": Frame("0", "") for what in NEEDS
+    }
+
+
+def collect_after(setup, folder, *probes):
+    """Return the frames of a collector that starts after ``setup``, in a mount namespace of its own."""
+    collector = ("dash", "-s", "--", "n", f"{folder}/r", f"{folder}/t", "20", *probes)
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", f'{setup}\nexec "$@"', "sh", *collector],
+        stdin=COLLECTOR.open(),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=folder,
+    )
+    return parse_frames(done.stdout, "n")
+
+
+NEEDS = {
+    "files": "Too many open files",
+    "threads": "can't start new thread",
+    "loopback": "",
+    "hostname": "",
+    "semaphore": "",
+    "tmp": "Read-only file system",
+    "name": "AF_UNIX path too long",
+}
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="mounts, and makes namespaces, which root can alone")
+@pytest.mark.parametrize(
+    ("before", "need"),
+    [
+        ("ulimit -n 200", "files"),
+        ('exec setpriv --reuid 4711 --clear-groups prlimit --nproc=60 "$@"', "threads"),
+        ('exec unshare --net "$@"', "loopback"),
+        ("printf '127.0.0.1 here\\n' >hosts; mount --bind hosts /etc/hosts", "loopback"),
+        ("printf '127.0.0.1 localhost\\n' >hosts; mount --bind hosts /etc/hosts", "hostname"),
+        ("mount -t tmpfs -o ro none /dev/shm", "semaphore"),
+        ("mount -t tmpfs -o ro none /tmp", "tmp"),
+    ],
+)
+def test_what_each_job_needs_is_missed(tmp_path, before, need):
+    frame = collect_after(before, tmp_path, f"need-{need}")[f"need-{need}"]
+    assert frame.status == "6"
+    assert NEEDS[need] in frame.text
+
+
+GROUP = """
+mount -t tmpfs none /sys/fs/cgroup && group=/sys/fs/cgroup
+echo {limit} >$group/memory.max; echo 1610612736 >$group/memory.current
+echo inactive_file 536870912 >$group/memory.stat
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="mounts, which root can alone")
+@pytest.mark.parametrize(("limit", "found"), [("2147483648", 1024), ("max", None)])
+def test_a_limit_of_the_group_counts_as_the_memory_that_is_free(tmp_path, limit, found):
+    frames = collect_after(GROUP.format(limit=limit), tmp_path)
+    given = re.findall(r"^GroupAvailable: (\d+) kB$", frames["memory"].text, re.MULTILINE)
+    assert given == ([f"{found << 10}"] if found else [])
+    assert (read_host(frames, "h", "/rekindle").memory.available_mib == 1024) is bool(found)
+
+
+@pytest.mark.parametrize(
+    ("off", "says"), [(0, None), (-250, None), (4000, "1 h 6 min ahead of"), (-1e6, "behind")]
+)
+def test_a_clock_that_is_off_is_told(collect, fake, off, says):
+    fake("date", f"echo {int(time.time() + off)}")
+    problems = [problem.message for problem in read_host(collect(), "h", "/rekindle").problems]
+    told = [message for message in problems if message.startswith("The host's clock is ")]
+    assert len(told) == bool(says)
+    assert all(says in message and message.endswith(" the controller's.") for message in told)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="mounts, which root can alone")
+@pytest.mark.skipif(not Path("/proc/net/if_inet6").exists(), reason="no IPv6 here")
+def test_a_localhost_of_ipv6_alone_is_enough(tmp_path):
+    """pt_ddp passes there: what listens for ranks listens on both."""
+    hosts = f"printf '::1 localhost {os.uname().nodename}\\n' >hosts; mount --bind hosts /etc/hosts"
+    probes = ("need-loopback", "need-hostname")
+    frames = collect_after(hosts, tmp_path, *probes)
+    assert {frames[probe] for probe in probes} == {Frame("0", "")}
+
+
+def test_a_shim_without_its_python_says_nothing_of_the_host(collect, fake):
+    fake("nvidia-smi", "exit 6")
+    fake("python3", "echo 'pyenv: python3: command not found' >&2; exit 127")
+    frames = collect()
+    assert {frame.status for name, frame in frames.items() if name == "cuda" or "need-" in name} == {"0"}
+
+
+def test_a_tmpdir_too_long_for_a_socket_is_seen(collect):
+    assert NEEDS["name"] in collect("need-name", tmpdir=f"/tmp/{'long/' * 12}")["need-name"].text
+    assert collect("need-name", tmpdir=f"/tmp/{'long/' * 6}")["need-name"].answered
+
+
+def test_a_python_that_was_built_without_modules_is_not_used(collect, fake, tmp_path):
+    hidden = "import sys; sys.modules['lzma'] = sys.modules['_ctypes'] = None"
+    fake("python3", f'exec {sys.executable} -I -B -c "{hidden}; exec(sys.argv[1])" "$4"')
+    found = read_host(collect(), "h", "/rekindle")
+    (unfit,) = [problem.message for problem in found.problems if problem.name == "unfit-python"]
+    assert unfit.startswith(f"Python {platform.python_version()} at ")
+    assert unfit.endswith(" lacks ctypes and lzma: it is not used.")
+
+
 @pytest.mark.parametrize("python", [sys.executable, "~/../python -I", "/usr/bin/env python3"])
 def test_an_interpreter_of_the_inventory_is_tried(collect, tmp_path, python):
     (tmp_path / "python").symlink_to(sys.executable)

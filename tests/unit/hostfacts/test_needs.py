@@ -79,6 +79,14 @@ def test_a_healthy_host_lacks_nothing():
             for name in ("root", "tmpdir")
         ),
         (with_problem("start-root", "No program can be started there: x."), "not mounted noexec"),
+        *(
+            (with_problem(f"need-{need}", "It cannot: x."), f"It cannot: x. Fix: {fix}")
+            for need, fix in {
+                "threads": "raise nproc",
+                "loopback": "have localhost in /etc/hosts",
+                "semaphore": "mount /dev/shm as a tmpfs",
+            }.items()
+        ),
         (
             with_problem("interpreter", "It does not start: x."),
             "ansible_python_interpreter cannot be used: It does",
@@ -88,6 +96,10 @@ def test_a_healthy_host_lacks_nothing():
             "rekindle_root has too few free inodes: 49999 at /home/lease/rekindle",
         ),
         (with_disk("shm", 64, 99), "/dev/shm has too few free inodes: 99 at /dev/shm, 100 are needed"),
+        (
+            replace(HOST, memory=replace(HOST.memory, available_mib=1023)),
+            "Too little memory is free: 1023 MiB, 1024 MiB are needed. Fix: end what holds it",
+        ),
         (replace(HOST, limits={"file": "2048"}), "No file may be larger than 0.00 GiB there (ulimit -f)"),
         (
             replace(HOST, limits={"memory": "8388608"}),
@@ -143,6 +155,7 @@ def test_each_lack_is_one_sentence_with_its_fix(found, message):
         with_disk("root", 19_100),
         with_disk("tmpdir", 1_908),
         with_disk("root", 20_000, 50_000),
+        replace(HOST, memory=replace(HOST.memory, available_mib=1024)),
         replace(HOST, limits={"file": "unlimited", "memory": "unlimited"}),
         replace(HOST, limits={"file": str(8 << 20)}),
         with_problem("start-tmpdir", "No program can be started there: x."),
@@ -215,6 +228,31 @@ def test_a_path_that_a_shell_reads_more_into_is_none(path):
 def test_a_tmpdir_that_starts_no_program_is_a_warning():
     (sentence,) = map(str, list_warnings(with_problem("start-tmpdir", "No program can be started there: x.")))
     assert sentence.startswith("TMPDIR (rekindle_tmpdir): No program can be started there: x.")
+
+
+def test_a_python_that_lacks_modules_is_told():
+    unfit = with_problem("unfit-python", "Python 3.11.9 at /p lacks lzma: it is not used.")
+    (sentence,) = map(str, list_warnings(unfit))
+    assert sentence.startswith("Python 3.11.9 at /p lacks lzma: it is not used. Fix: build it again")
+    (none,) = lacks(replace(unfit, pythons=()))
+    assert "Python 3.11.9 at /p lacks lzma" in none
+
+
+@pytest.mark.parametrize(
+    ("name", "fix"),
+    [
+        ("clock", "have it keep time by NTP"),
+        ("need-name", "set rekindle_tmpdir to a shorter path"),
+        ("need-files", "raise nofile"),
+        ("need-tmp", "let all write there"),
+        ("need-hostname", "have its name in /etc/hosts"),
+    ],
+)
+def test_what_many_jobs_do_without_is_a_warning(name, fix):
+    found = with_problem(name, "It is so: x.")
+    assert lacks(found) == []
+    (sentence,) = map(str, list_warnings(found))
+    assert sentence.startswith(f"It is so: x. Fix: {fix}")
 
 
 def test_one_machine_under_two_names_is_found_by_its_boot_and_its_folder():
