@@ -187,7 +187,7 @@ class SlurmQueue(Queue):
 
     def make_launch(self, node: str, command: list[str]) -> list[str]:
         """Have a step of its own on the node, so that it does not wait for the others."""
-        return [*make_step("rekindle-node", 1, f"--nodelist={node}"), *command]
+        return [*make_step("rekindle-node", 1, f"--nodelist={node}", "--cpu-bind=none"), *command]
 
     def read_state(self, folder: Path, read: Callable[[], str]) -> tuple[str, str]:
         """Return the job's state, and what it waits for or why it ended in place of an older record."""

@@ -17,7 +17,7 @@ from rekindle.host.engines import name_container
 def root(tmp_path):
     """Return the root of a host on which a job has run."""
     root = tmp_path / "rekindle"
-    for name in ("envs", "logs/environments", "runs/toy-0123456789ab"):
+    for name in ("envs", "logs/environments", "logs/fabric", "runs/toy-0123456789ab"):
         (root / name).mkdir(parents=True)
     (root / "logs/environments/log.txt").write_text("installed")
     return root
@@ -45,15 +45,15 @@ def test_a_run_or_a_build_that_goes_on_is_named(root):
 
 
 def test_a_run_or_a_build_that_slurm_has_is_named_and_cancelled(root, queue):
-    folders = [root / "logs/environments", root / "runs/toy-0123456789ab"]
+    folders = [root / "logs/environments", root / "logs/fabric", root / "runs/toy-0123456789ab"]
     for number, folder in enumerate(folders):
         (folder / "queue.json").write_text(json.dumps({"room": "slurm", "job": str(number)}))
     queue.set("squeue", "PENDING|Resources|N/A\n")
-    assert leftovers.find_running(root) == ["environments", "toy-0123456789ab"]
+    assert leftovers.find_running(root) == ["environments", "fabric", "toy-0123456789ab"]
     took = root.parent / "cancelled"
     queue.put("scancel", f"#!/bin/sh\necho $* >> {took}\necho '#!/bin/sh' > {queue.folder}/squeue\n")
     leftovers.end_processes(root)
-    assert took.read_text().split() == ["0", "1"]
+    assert took.read_text().split() == ["0", "1", "2"]
     assert leftovers.find_running(root) == []
 
 
