@@ -26,7 +26,8 @@ def main() -> NoReturn:
     if given.here and MEMBER in os.environ:
         own = str(Path(os.environ[WORKSPACE]).parent)
         given.command = [word.replace(given.here, own) for word in given.command]
-    ranks = (*TORCHRUN, "--standalone", "--nnodes=1", f"--nproc-per-node={given.ranks}")
+    here = ("--standalone", "--local-addr=localhost", "--nnodes=1")  # as the host's own name may not resolve
+    ranks = (*TORCHRUN, *here, f"--nproc-per-node={given.ranks}")
     exec_command([*(PROCESS if given.replicas else ranks), *given.command], {**os.environ})
 
 

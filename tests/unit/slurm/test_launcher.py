@@ -23,6 +23,7 @@ names += ("TF_CONFIG", "RANK", "WORLD_SIZE", "GROUP_WORLD_SIZE")
 environ = {name: os.environ.get(name) for name in names}
 os.write(1, json.dumps({"words": sys.argv[1:], "pid": os.getpid(), **environ}).encode() + b"\n")
 """
+STANDALONE = ["--standalone", "--local-addr=localhost", "--nnodes=1"]
 SCRIPT = ["custom/client.py", "--sites", "a", "b", "--ranks=7"]
 JOB, OTHERS = 4711, ("SLURM_", "CUDA_", "REKINDLE_")
 
@@ -107,7 +108,7 @@ def _options(call):
 
 def test_one_machine_has_all_ranks_and_nothing_lies_between(environ):
     pid, (call,) = _launch(environ)
-    assert call["words"] == ["--standalone", "--nnodes=1", "--nproc-per-node=4", *SCRIPT]
+    assert call["words"] == [*STANDALONE, "--nproc-per-node=4", *SCRIPT]
     assert (call["pid"], call["REKINDLE_SITE"], call["CUDA_VISIBLE_DEVICES"]) == (pid, "a", "")
 
 
