@@ -145,7 +145,7 @@ def threads():
     finally:
         ends.set()
 
-def reach(name):
+def loopback():
     try:
         server = socket.socket(socket.AF_INET6)
         server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
@@ -154,13 +154,7 @@ def reach(name):
         server = socket.socket()
         server.bind(("", 0))
     server.listen(1)
-    socket.create_connection((name, server.getsockname()[1]), 5).close()
-
-def loopback():
-    reach("localhost")
-
-def hostname(): # by which torchrun starts ranks
-    reach(socket.getfqdn())
+    socket.create_connection(("localhost", server.getsockname()[1]), 5).close()
 
 def semaphore():
     import multiprocessing
@@ -499,7 +493,6 @@ main() {
     probe need-files tried "$need_says" files
     probe need-threads tried "$need_says" threads
     probe need-loopback tried "$need_says" loopback
-    probe need-hostname tried "$need_says" hostname
     probe need-semaphore tried "$need_says" semaphore
     probe need-tmp tried "$need_says" tmp
     probe need-name tried "$need_says" name "$tmpdir/rekindle-$(id -un)"

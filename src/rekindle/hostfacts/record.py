@@ -103,7 +103,6 @@ _TRIALS = {
     "need-files": "A process cannot have 256 files open",
     "need-threads": "A process cannot have 128 threads",
     "need-loopback": "A process cannot reach another one at localhost",
-    "need-hostname": "A process cannot reach another one by the host's own name",
     "need-semaphore": "Processes cannot share a semaphore and a file in /dev/shm",
     "need-tmp": "No file can be made in /tmp",
     "need-name": "TMPDIR (rekindle_tmpdir) has too long a path for a socket in it",

@@ -245,7 +245,6 @@ def test_a_python_that_lacks_modules_is_told():
         ("need-name", "set rekindle_tmpdir to a shorter path"),
         ("need-files", "raise nofile"),
         ("need-tmp", "let all write there"),
-        ("need-hostname", "have its name in /etc/hosts"),
     ],
 )
 def test_what_many_jobs_do_without_is_a_warning(name, fix):
