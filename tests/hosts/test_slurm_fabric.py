@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is between the nodes of a SLURM allocation: measured as hosts are, by players that SLURM starts."""
 
+import json
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from fabrics import TORCH, broken
 from lab import network
@@ -64,3 +69,19 @@ def test_a_node_that_hangs_is_named_and_nothing_waits_for_it(cluster, survey):
     assert judged.cause.startswith("n10 gives no result with "), done.output
     for node in NODES:
         assert "rekindle.fabric" not in cluster.run(node, "ps -e -o args=")
+
+
+def test_a_node_that_slurm_loses_is_named(cluster, tmp_path):
+    with ThreadPoolExecutor(1) as pool:
+        playing = pool.submit(play, "fabric.yml", cluster.inventory, tmp_path / "r", *asked(nodes=4))
+        runs = "squeue --noheader --states=running --name=rekindle-fabric"
+        while not playing.done() and not cluster.run("login", runs):
+            time.sleep(0.2)
+        cluster.run("n11", "pkill -STOP -x slurmd", "root")
+        try:
+            done = playing.result()
+        finally:
+            cluster.run("n11", "pkill -CONT -x slurmd", "root")
+    (row,) = json.loads((done.results / "results.json").read_text())["rows"]
+    assert (done.status, row["host"], row["verdict"]) == (2, "login", "SKIPPED"), done.output
+    assert re.search(r"SLURM ended job \d+: NODE_FAIL, as n11 is down", row["cause"])

@@ -32,8 +32,11 @@ def judge_fleet(folders: list[Path], norms: Path | None, certificate: Path | Non
     acceptance, _ = compare_accepted(found.values(), unread)
     newest = pick_newest(found.values())
     fabrics = [fabric for results in found.values() for fabric in results.fabrics]
-    if not acceptance.hosts and (certificate or not fabrics):
-        raise RecordError("No acceptance.json is in these runs.", "run playbooks/accept.yml.")
+    if not acceptance.hosts and (certificate or not (norms and fabrics)):
+        fix = (
+            "run playbooks/accept.yml." if not fabrics else "name an earlier run too, as fabric.json's past."
+        )
+        raise RecordError("No acceptance.json is in these runs.", fix)
     parts = [format_acceptance(acceptance, *measure_terminal())]
     if norms:
         parts.append(_write_norms(norms, acceptance, newest, fabrics))

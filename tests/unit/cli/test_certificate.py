@@ -6,9 +6,9 @@ import re
 import pytest
 from msgspec.structs import replace
 from samples.fleets import accepted, edited, kind, times
-from samples.folders import HOST, fill_accepted
+from samples.folders import HOST, fill, fill_accepted
 
-from rekindle.records import write_record
+from rekindle.records import Bandwidth, FabricLook, FabricRecord, write_record
 from rekindle.results import certificate, seal, signature, state
 
 
@@ -185,3 +185,19 @@ def test_norms_are_of_hosts_without_a_finding(call, own, tmp_path):
     status, _, err = call("accept", fill_accepted(tmp_path / "bad", slow), "--make-norms", tmp_path / "x")
     assert (status, "No host of these runs is right" in err) == (2, True)
     assert not (tmp_path / "x").exists()
+
+
+def test_a_run_that_has_a_fabric_alone_makes_norms_and_needs_a_past_to_be_judged(call, own, tmp_path):
+    hosts = ("one", "two")
+    figure = Bandwidth(op="all_reduce", size=1 << 20, gb_s=1.0)
+    look = FabricLook(hosts=hosts, outcome="measured", bandwidths=(figure,))
+    for day, name in enumerate(("first", "second"), 21):
+        folder = fill(tmp_path / name, "login")
+        started = f"2026-11-{day}T10:00:00Z"
+        fabric = FabricRecord(host="login", hosts=hosts, started=started, seconds=1, looks=(look, look))
+        write_record(folder / "login" / "fabric.json", fabric)
+    status, _, err = call("accept", folder)
+    assert (status, "name an earlier run too" in err) == (2, True)
+    status, out, _ = call("accept", folder, "--make-norms", tmp_path / "norms.json")
+    assert (status, "has 1 norms by 0 of 0 hosts and 1 fabrics." in out) == (0, True)
+    assert call("accept", tmp_path / "first", folder)[:2] == (0, "1 of 1 hosts PASS.\n")
