@@ -2,7 +2,6 @@
 """The hosts and links of a fabric that something is wrong with, by what was measured; a sentence for each."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from statistics import median
 from typing import NamedTuple
 
 from rekindle.acceptance.evaluation import format_figure, format_size
@@ -12,9 +11,9 @@ from rekindle.records.complaint import quote_host
 from rekindle.records.fabric import FabricLook, FabricRecord
 from rekindle.records.text import fold_line, list_few
 
+from .groups import find_bad_groups, find_floor, find_rate, list_whole, pick_whole
 from .pairs import (
     KINDS,
-    SPEED,
     FabricFlaw,
     Kind,
     Looks,
@@ -24,7 +23,6 @@ from .pairs import (
     find_low,
     find_troubles,
     group_pairs,
-    list_whole,
 )
 from .ports import find_port_flaws
 from .schedule import Pair, order_pair
@@ -33,8 +31,6 @@ _LOOKS = 6
 """At a pair of many hosts, if each is bad: of 32,640 pairs, one in a hundred may be slow for a moment."""
 _HUNG_ENOUGH = 2
 """Hosts with which one has to have hung before it is left out."""
-_TOGETHER = 0.5
-"""Share of the median pair's bandwidth below which all hosts together are too slow."""
 
 
 _GRAVITY = ("silent", "stuck", "wrong", "port", "drops", "slow", "low", "late", "together")
@@ -244,46 +240,6 @@ def _quote(looks: Sequence[FabricLook]) -> str:
     last = looks[-1]
     said = fold_line(quote_host(last.message))[:300].rstrip(".")
     return f"{said or ('it hung' if last.outcome == 'hung' else 'nothing is said of it')}."
-
-
-def find_bad_groups(
-    groups: Sequence[FabricLook], than: float, beside: Sequence[FabricLook] = ()
-) -> list[FabricLook]:
-    """Return the groups that gave no result, a wrong one, or a bandwidth below ``than`` GB/s.
-
-    Args:
-        groups: measured at once.
-        than: 0 if no bandwidth is too low.
-        beside: the groups whose best is compared too, of the same size; a slower one of them is bad.
-    """
-    rates = [rate for group in beside if (rate := find_rate(group)) is not None]
-    least = max([than, *((1 - (SPEED.distance or 0.0)) * rate for rate in rates)])
-    return [
-        group
-        for group in groups
-        if group.outcome != "measured"
-        or group.wrong
-        or (least > 0 and (rate := find_rate(group)) is not None and rate < least)
-    ]
-
-
-def find_rate(look: FabricLook) -> float | None:
-    """Return the bandwidth of the all-reduce at the largest size in GB/s."""
-    figures = [figure for figure in look.bandwidths if figure.op == "all_reduce"]
-    return max(figures, key=lambda figure: figure.size).gb_s if figures else None
-
-
-def pick_whole(looks: Iterable[FabricLook]) -> FabricLook | None:
-    """Return the look at all hosts together that counts: one without a right result, or else the fastest."""
-    whole = list_whole(looks)
-    bad = find_bad_groups(whole, 0.0)
-    return next(iter(bad), None) or max(whole, key=lambda look: find_rate(look) or 0.0, default=None)
-
-
-def find_floor(looks: Iterable[FabricLook]) -> float:
-    """Return the bandwidth in GB/s that all hosts together have to reach, by that of pairs; 0 without any."""
-    rates = [rate for look in looks if look.is_pair and (rate := find_rate(look)) is not None]
-    return _TOGETHER * median(rates) if rates else 0.0
 
 
 def _together(record: FabricRecord, flaws: Sequence[FabricFlaw], troubles: Troubles) -> Iterator[FabricFlaw]:

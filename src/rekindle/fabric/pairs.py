@@ -123,12 +123,6 @@ def list_transports(looks: Iterable[FabricLook]) -> list[str]:
     return sorted({name for look in looks for name in look.transports})
 
 
-def list_whole(looks: Iterable[FabricLook]) -> list[FabricLook]:
-    """Return the looks at all hosts together; those after them are at halves."""
-    groups = [look for look in looks if not look.is_pair]
-    return [look for look in groups if len(look.hosts) == len(groups[0].hosts)]
-
-
 def make_kind(done: Mapping[Group, list[FabricLook]]) -> HostKind:
     """Return what groups have in common whose norms may be compared: how many hosts, and the transports."""
     over = list_transports(look for looks in done.values() for look in looks)

@@ -10,8 +10,9 @@ from rekindle.acceptance.history import find_figure_changes
 from rekindle.records import AcceptanceRecord, AcceptedGpu, Measurement
 from rekindle.records.fabric import FabricLook, FabricRecord
 
+from .groups import list_whole
 from .judgement import judge_fabric
-from .pairs import Group, find_best, find_blamed, group_pairs, list_whole, make_kind, select_measured
+from .pairs import Group, find_best, find_blamed, group_pairs, make_kind, select_measured
 
 _TOGETHER = ", "
 """Between the names of hosts that stand for one GPU."""

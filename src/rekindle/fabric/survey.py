@@ -7,15 +7,13 @@ from typing import NamedTuple
 from rekindle.records import Norms, format_time
 from rekindle.records.fabric import FabricLook, FabricRecord
 
+from .groups import find_bad_groups, find_floor, pick_whole
 from .judgement import (
     count_looks,
     count_repetitions,
-    find_bad_groups,
-    find_floor,
     find_hung,
     find_suspects,
     judge_fabric,
-    pick_whole,
 )
 from .schedule import cut_group, list_rounds, match_pairs
 

@@ -10,7 +10,8 @@ from rekindle.records import ClaimResult, VerdictRecord, make_bare_verdict
 from rekindle.records.action import pick_severest
 from rekindle.records.fabric import FABRIC, FabricRecord
 
-from .judgement import find_rate, judge_fabric
+from .groups import find_rate
+from .judgement import judge_fabric
 from .pairs import FabricFlaw, list_transports
 
 _NOT_MEASURED = "The measurement between hosts left no record: its first host was lost, or its port is taken."

@@ -5,7 +5,8 @@ from statistics import median
 from typing import NamedTuple
 
 from rekindle.acceptance.evaluation import format_figure, format_size
-from rekindle.fabric.judgement import find_rate, judge_fabric, pick_whole
+from rekindle.fabric.groups import find_rate, pick_whole
+from rekindle.fabric.judgement import judge_fabric
 from rekindle.fabric.pairs import find_best, group_pairs, list_transports, select_measured
 from rekindle.fabric.schedule import Pair, order_pair
 from rekindle.records.fabric import FabricRecord
