@@ -157,7 +157,7 @@ def _needs(host: HostRecord) -> Iterator[Complaint]:
     if host.memory.available_mib < MIN_MEMORY_MIB:
         yield Complaint(
             f"Too little memory is free: {host.memory.available_mib} MiB, {MIN_MEMORY_MIB} MiB are needed.",
-            "end what holds it, or raise the limit of this user's or the container's group (memory.max).",
+            "end what holds it, or raise its group's limit (memory.max, or a batch job's --mem).",
             "RETEST",
         )
     yield from _try(host, _NEEDS)
