@@ -100,7 +100,7 @@ interpreter() { # whether the inventory's Python, a path or a command with argum
 
 tried() { # a program in python3; a Python that does not start it, as a shim without one, says nothing of the host
     python=$(command -v python3) || return 0
-    "$python" -I -B -c "$@"
+    "$python" -I -S -B -c "$@"
     status=$?
     case $status in
         1 | 2 | 126 | 127) return 0 ;;
@@ -132,12 +132,18 @@ cuda() {
 
 # What each job needs of a host, tried; what is in the way is printed in its own words.
 need_says='
-import os, socket, sys, tempfile, threading
+import os, sys
+
+def write(folder):
+    path = "%s/.rekindle-%d" % (folder, os.getpid())
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    os.unlink(path)
 
 def files():
     held = [open(os.devnull) for _ in range(256)]
 
 def threads():
+    import threading
     ends = threading.Event()
     try:
         for _ in range(128):
@@ -146,6 +152,7 @@ def threads():
         ends.set()
 
 def loopback():
+    import socket
     try:
         server = socket.socket(socket.AF_INET6)
         server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
@@ -159,12 +166,13 @@ def loopback():
 def semaphore():
     import multiprocessing
     multiprocessing.Lock()
-    tempfile.TemporaryFile(dir="/dev/shm").write(b"x")
+    write("/dev/shm")
 
 def tmp():
-    tempfile.TemporaryFile(dir="/tmp").write(b"x")
+    write("/tmp")
 
 def name(): # as multiprocessing names a socket
+    import socket
     path = os.path.join(sys.argv[2], "pymp-12345678", "listener-12345678")
     try:
         socket.socket(socket.AF_UNIX).bind(path)
@@ -178,7 +186,6 @@ except Exception as error:
     print(str(error) or type(error).__name__)
     sys.exit(6)
 '
-
 
 private() { # whether a folder's owner $1, this user or root, is alone in its group $2
     owner=root
