@@ -16,7 +16,7 @@ from rekindle.trainer import tasks
 
 class Breaker(FLComponent):
     def handle_event(self, event_type, fl_ctx):
-        tasks.fingerprint_weights = tasks.compare_result = lambda *_, **__: 1 / 0
+        tasks.sketch_weights = tasks.compare_result = lambda *_, **__: 1 / 0
 """
 BREAK = "from breaker import Breaker\nrecipe.job.to_server(Breaker(), 'breaker')"
 FLOATS = 1e-6

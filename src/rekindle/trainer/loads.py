@@ -66,7 +66,7 @@ class Received:
             self._have_noted(model)
 
     def _have_noted(self, model: Any) -> None:
-        """Give the model a class that notes the first use of its parameters, and has then been its own."""
+        """Give the model a class that notes the first use of its parameters, and then gives back its own."""
         own = type(model)
 
         def get(model: Any) -> Any:
@@ -77,9 +77,12 @@ class Received:
             model.__class__ = own
             model.params = value
 
-        model.__class__ = type(
-            own.__name__, (own,), {"params": property(get, put), "__module__": own.__module__}
-        )
+        def reduce(model: Any, protocol: int) -> Any:  # as ranks do that send it to each other
+            get(model)
+            return model.__reduce_ex__(protocol)
+
+        noting = {"params": property(get, put), "__reduce_ex__": reduce, "__module__": own.__module__}
+        model.__class__ = type(own.__name__, (own,), noting)
 
 
 def watch_receipts(module: ModuleType) -> None:

@@ -83,6 +83,7 @@ ROUNDS = "while received := flare.receive():\n    {}\n    models.pop(0)"
         ("flare.receive().params", []),
         ("dict(received.params)", []),
         ("__import__('copy').deepcopy(received).params", []),
+        ("__import__('pickle').dumps(received)", []),
         ("received.current_round and received.params", [False, True]),
     ],
 )
@@ -96,6 +97,13 @@ def test_a_received_model_is_what_it_was(trainer):
         "assert (type(received).__name__, received.params) == ('Model', {'a': 0})\n"
         "assert type(received) is type(models[1])\n"
         "received.params = 5\nassert received.params == 5"
+    )
+
+
+def test_a_received_model_can_be_pickled(trainer):
+    trainer(
+        "import pickle\nreceived = pickle.loads(pickle.dumps(flare.receive()))\n"
+        "assert type(received) is type(models[1])\nassert vars(received) == vars(models[0])"
     )
 
 

@@ -37,9 +37,9 @@ def witness(component, monkeypatch):
     written = []
     ours = {
         "arrays": {
-            "fingerprint_weights": lambda of: SimpleNamespace(sketch=of),
             "select_floating": dict,
             "sketch_model": lambda weights: {},
+            "sketch_weights": lambda weights: weights,
         },
         "evidence": {
             "name_server": lambda: "server",
