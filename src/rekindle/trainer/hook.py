@@ -30,7 +30,7 @@ from .gloo import wait_at_exit
 from .imports import watch_exit, watch_imports
 from .loads import watch_loads, watch_receipts
 from .variables import MEMBER, SERVER, WORKSPACE
-from .waits import hasten_downloads, hasten_pipes
+from .waits import hasten_downloads, hasten_pipes, join_agents
 
 Patch = Callable[[ModuleType], None]
 _NVFLARES = ("nvflare", "__main__")
@@ -134,6 +134,11 @@ def _logs_apart(module: ModuleType) -> None:
     logging.config.dictConfig = lambda config: configure({**config, "disable_existing_loggers": False})
 
 
+def _join_and_watch(module: ModuleType) -> None:
+    join_agents(module)
+    watch_receipts(module)
+
+
 PATCHES: dict[str, Patch] = {
     "nvflare.private.fed.server.server_json_config": add_to_configurations(
         "Server", partial(_add_witnesses, role="Server")
@@ -145,7 +150,7 @@ PATCHES: dict[str, Patch] = {
     "nvflare.app_common.executors.task_script_runner": _logs_apart,
     "nvflare.fuel.utils.pipe.pipe_handler": hasten_pipes,
     "nvflare.fuel.f3.streaming.download_service": hasten_downloads,
-    "nvflare.client.api": watch_receipts,
+    "nvflare.client.api": _join_and_watch,
     "torch.nn.modules.module": watch_loads,
     "torch.distributed.distributed_c10d": lambda module: wait_at_exit(),
 }

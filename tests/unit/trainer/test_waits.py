@@ -48,6 +48,31 @@ def test_a_pipe_reads_and_shows_itself_more_often_and_never_less(handler):
     assert (quick.read_interval, quick.heartbeat_interval) == (0.05, 0.2)
 
 
+@pytest.mark.parametrize(
+    ("variables", "calls", "agents"),
+    [
+        ({}, [(), ("0",)], 1),
+        ({}, [(), (), (0,)], 1),
+        ({"RANK": "1"}, [(), ("1",)], 1),
+        ({"RANK": "1"}, [(), ("0",)], 2),
+        ({}, [(), ("0", "other.json")], 2),
+    ],
+)
+def test_one_rank_of_a_trainer_has_one_agent_however_it_is_told(monkeypatch, variables, calls, agents):
+    monkeypatch.delenv("RANK", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    started = set()
+    module = ModuleType("api")
+    module.init = lambda rank=None, config_file=None: started.add(
+        (rank if rank is None else str(rank), config_file)
+    )
+    waits.join_agents(module)
+    for call in calls:
+        module.init(*call)
+    assert len(started) == agents
+
+
 def test_downloads_are_looked_at_more_often():
     module = ModuleType("download_service")
     module.time = time
