@@ -67,10 +67,12 @@ class Received:
 
     def _have_noted(self, model: Any) -> None:
         """Give the model a class that notes the first use of its parameters, and then gives back its own."""
-        own = type(model)
+        own, place = type(model), self._place
 
         def get(model: Any) -> Any:
             model.__class__, self._read = own, True
+            with suppress(Exception):  # as above
+                self._watch.note(place, took=True)  # now, as a trainer may end without another model
             return model.params
 
         def put(model: Any, value: Any) -> None:

@@ -91,6 +91,11 @@ def test_models_that_no_one_reads_are_recorded(trainer, use, took):
     assert trainer(ROUNDS.format(use)) == [("site-2", "client.py:1", each) for each in took]
 
 
+def test_a_line_whose_last_model_is_read_took_it(trainer):
+    script = "while models[1:]:\n    received = flare.receive()\n    models.pop(0)\nreceived.params"
+    assert trainer(script) == [("site-2", "client.py:2", False), ("site-2", "client.py:2", True)]
+
+
 def test_a_received_model_is_what_it_was(trainer):
     trainer(
         "received = flare.receive()\nassert isinstance(received, type(models[1]))\n"
