@@ -414,7 +414,8 @@ def test_what_each_job_needs_is_there(collect):
 
 def collect_after(setup, folder, *probes):
     """Return the frames of a collector that starts after ``setup``, in a mount namespace of its own."""
-    collector = ("dash", "-s", "--", "n", f"{folder}/r", f"{folder}/t", "20", *probes)
+    token = f"n{os.getpid()}"  # it names a folder in /dev/shm, which other tests' collectors have too
+    collector = ("dash", "-s", "--", token, f"{folder}/r", f"{folder}/t", "20", *probes)
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", f'{setup}\nexec "$@"', "sh", *collector],
         stdin=COLLECTOR.open(),
@@ -423,7 +424,7 @@ def collect_after(setup, folder, *probes):
         check=True,
         cwd=folder,
     )
-    return parse_frames(done.stdout, "n")
+    return parse_frames(done.stdout, token)
 
 
 NEEDS = {
