@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from rekindle.host import background, folders, storage
-from rekindle.host.leftovers import BUILDER, SURVEY, find_running
+from rekindle.host.leftovers import BESIDE, BUILDER, find_running
 from rekindle.host.payload import extract_job
 from rekindle.host.variables import select_for_jobs
 from rekindle.records import RecordError, RunSpec, decode_json, write_record
@@ -51,8 +51,7 @@ def start_run(run_dir: Path, *, again: bool = False) -> bool:
         if not again and (after_s := measure_finished(run_dir, spec.nonce)) is not None:
             _record_end(run_dir, after_s)
             return False
-        beside = {run_dir.name, BUILDER, SURVEY}
-        if others := [name for name in find_running(root) if name not in beside]:
+        if others := [name for name in find_running(root) if name not in {run_dir.name, *BESIDE}]:
             raise BusyError(
                 f"{others[0]} still runs on the host, and one job runs there at a time. Fix: wait for it, "
                 "or have site.yml follow it there, with the inputs that it was started with."

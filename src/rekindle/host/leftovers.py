@@ -19,9 +19,9 @@ from . import folders, queues
 from .engines import KINDS, name_container
 from .look import is_held
 
-BUILDER, SURVEY = "environments", "fabric"
-_BESIDE = {BUILDER: folders.BUILDS, SURVEY: folders.FABRIC}
-"""Folders of work that is no run."""
+BUILDER = "environments"
+BESIDE = {BUILDER: folders.BUILD_LOCK, "fabric": f"{folders.FABRIC}/{folders.FABRIC_LOCK}"}
+"""Work that is no run: its name, and its lock below the root."""
 _STOPS_WITHIN_S = 60
 """A supervisor that is asked to stop ends its run, and records its end."""
 _ABANDONED_S = 120
@@ -29,16 +29,21 @@ _ABANDONED_S = 120
 
 
 def find_running(root: Path) -> list[str]:
-    """Return the names of the runs in progress, with BUILDER or SURVEY while one of these goes on."""
-    locks = {BUILDER: root / folders.BUILD_LOCK, SURVEY: root / folders.FABRIC / folders.FABRIC_LOCK}
+    """Return the names of the runs in progress, and of the work beside them."""
+    return [*_find_locks(root)]
+
+
+def _find_locks(root: Path) -> dict[str, Path]:
+    """Return the lock of what is in progress, by its name."""
+    locks = {name: root / lock for name, lock in BESIDE.items()}
     locks |= {run.name: run / folders.DRIVER_LOCK for run in sorted(root.glob(f"{folders.RUNS}/*"))}
-    return [name for name, path in locks.items() if is_held(path) or queues.is_queued(path.parent)]
+    return {name: lock for name, lock in locks.items() if is_held(lock) or queues.is_queued(lock.parent)}
 
 
 def end_processes(root: Path) -> None:
     """Ask runs to end themselves and record it; then end what else runs from ``root``."""
-    for name in find_running(root):
-        queues.cancel_queued(root / _BESIDE.get(name, f"{folders.RUNS}/{name}"))
+    for lock in _find_locks(root).values():
+        queues.cancel_queued(lock.parent)
     for pid, command in _processes(root).items():
         if _is_ours(command, root):
             _signal(pid, signal.SIGTERM)
