@@ -89,15 +89,11 @@ class Script:
         return found
 
     @cached_property
-    def classes(self) -> list[str]:
-        """The names of the classes that it makes."""
-        return [node.name for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef)]
-
-    @cached_property
-    def signatures(self) -> dict[str, dict[str, ast.expr | None]]:
-        """The parameters of each class that it makes, without ``self``: their names, and their defaults."""
-        found = {}
+    def classes(self) -> dict[str, dict[str, ast.expr | None]]:
+        """Each class that it makes: the names of its parameters without ``self``, and their defaults."""
+        found: dict[str, dict[str, ast.expr | None]] = {}
         for node in (node for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef)):
+            found[node.name] = {}
             for made in node.body:
                 if isinstance(made, ast.FunctionDef) and made.name == "__init__":
                     found[node.name] = dict(_parameters(made.args)[1:])

@@ -90,8 +90,8 @@ def _defaults(source: Source) -> Iterator[SourceValue]:
     """Yield the rounds that classes of the job have by default, or over which one sends its model."""
     called = {call.name for call in source.calls}
     for script in source.scripts:
-        for name in called & script.signatures.keys():
-            defaults = (value for word, value in script.signatures[name].items() if word in _NUMBERS)
+        for name in called & script.classes.keys():
+            defaults = (value for word, value in script.classes[name].items() if word in _NUMBERS)
             yield from (one for value in defaults if (one := source.value(value, script)))
         for over in (loop for callee in _SENDS for loop in script.find_loops(callee)):
             if isinstance(over, ast.Call) and take_last_name(over.func) == "range" and len(over.args) == 1:

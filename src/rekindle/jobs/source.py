@@ -133,15 +133,16 @@ class Source:
         own = self.text(self.entry) if self.entry else ""
         return re.sub(r"[\"']", "", re.sub(r"[\"']\s*,\s*[\"']?", " ", own))
 
-    @property
-    def calls(self) -> Iterator[ScriptCall]:
+    @cached_property
+    def calls(self) -> list[ScriptCall]:
         """Every call, those of the script that is run before the others'; arguments have their names."""
-        own = {name: [*of] for script in self.scripts for name, of in script.signatures.items()}
+        own = {name: [*of] for script in self.scripts for name, of in script.classes.items()}
+        found = []
         for call in (call for script in self.scripts for call in script.calls):
-            placed = dict(
-                zip(own.get(call.name, _SIGNATURES.get(call.name, ())), call.arguments, strict=False)
-            )
-            yield call._replace(keywords={**placed, **call.keywords})
+            names = own.get(call.name) or _SIGNATURES.get(call.name, ())
+            placed = dict(zip(names, call.arguments, strict=False))
+            found.append(call._replace(keywords={**placed, **call.keywords}))
+        return found
 
     @property
     def imports(self) -> Iterator[ScriptImport]:
