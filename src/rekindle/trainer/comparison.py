@@ -36,14 +36,6 @@ class Figures(NamedTuple):
     still: int
 
 
-class _Size:
-    """Of a result."""
-
-    def __init__(self) -> None:
-        self.values = self.bytes = 0
-        self.squares = 0.0
-
-
 class _Leaf:
     """Sums over one leaf of a result, beside what was sent and what another site sent of it."""
 
@@ -154,10 +146,11 @@ def compare_result(
         other: leaves of the other result by name; empty if this is the first.
         difference: whether a result is what was added to what was sent.
     """
-    size, step, kept, alike = _Size(), _Step(_rms(sent)), _Kept(), Correlation()
+    count, size, squares = 0, 0, 0.0
+    step, kept, alike = _Step(_rms(sent)), _Kept(), Correlation()
     buffers = _of_batch_norm(got)
     for name, leaf in walk_leaves(got):
-        size.bytes += len(leaf) if isinstance(leaf, bytes) else leaf.nbytes
+        size += len(leaf) if isinstance(leaf, bytes) else leaf.nbytes
         if isinstance(leaf, bytes):
             continue
         numbers = convert_array(leaf)
@@ -169,7 +162,7 @@ def compare_result(
         sums = _Leaf(difference=difference)
         for values in walk_values(numbers, before, twin):
             sums.add(*values)
-        size.values, size.squares = size.values + numbers.size, size.squares + sums.squares
+        count, squares = count + numbers.size, squares + sums.squares
         if before is not None:
             same = not sums.squares if difference else _only_rounded(numbers, before)
             step.add(sums, walk_values(numbers, before), same=same, weights=weights)
@@ -178,10 +171,10 @@ def compare_result(
         if twin is not None:
             alike.add(sums.alike)
     return Figures(
-        values=size.values,
-        bytes=size.bytes,
-        finite=math.isfinite(size.squares) if size.values else None,
-        norm=math.sqrt(size.squares) if size.values else None,
+        values=count,
+        bytes=size,
+        finite=math.isfinite(squares) if count else None,
+        norm=math.sqrt(squares) if count else None,
         moved=step.moved,
         trained=0.0 if kept.correlation.value is not None and step.scales else step.trained,
         kept=kept.correlation.value,
