@@ -3,6 +3,9 @@
 
 from contextlib import contextmanager
 
+from lab import network
+from lab.wheels import fill_wheelhouse
+
 TORCH = ("-e", '{"rekindle_fabric": true, "rekindle_jobs": [], "rekindle_frameworks": ["torch"]}')
 BROKEN = """
 import sys
@@ -17,6 +20,18 @@ if "play" in sys.orig_argv:
     dist.all_reduce = all_reduce
 """
 """Loaded by each Python of a host; a broken host's part in the first all-reduce of many values."""
+
+
+@contextmanager
+def shaped(lab, names):
+    """Have a lab of these hosts, with what they need for it and a rate on the ways to each other."""
+    try:
+        lab.up(names)
+        fill_wheelhouse(lab, *TORCH)
+        network.shape_ways(lab.number, len(names), slow=(), lossy=())
+        yield lab
+    finally:
+        lab.down()
 
 
 @contextmanager

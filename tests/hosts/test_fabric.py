@@ -5,10 +5,9 @@ import subprocess
 import time
 
 import pytest
-from fabrics import TORCH, broken
+from fabrics import broken, shaped
 from lab import network
 from lab.labs import Lab
-from lab.wheels import fill_wheelhouse
 from runners.plays import play
 
 from rekindle.records import FabricRecord, VerdictRecord, read_record
@@ -20,14 +19,8 @@ WAITS_FOR_NONE_S = 400
 @pytest.fixture(scope="module")
 def four(named):
     """Return a lab of four hosts, whose ways to each other have a rate."""
-    lab = Lab(named("fabric"), light=True)
-    try:
-        lab.up(HOSTS)
-        fill_wheelhouse(lab, *TORCH)
-        network.shape_ways(lab.number, len(HOSTS), slow=(), lossy=())
+    with shaped(Lab(named("fabric"), light=True), HOSTS) as lab:
         yield lab
-    finally:
-        lab.down()
 
 
 @pytest.fixture

@@ -7,10 +7,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from fabrics import TORCH, broken
+from fabrics import broken, shaped
 from lab import network
 from lab.slurm import SlurmLab
-from lab.wheels import fill_wheelhouse
 from runners.plays import play
 from slurm_runs import asked
 
@@ -22,14 +21,8 @@ NODES = ("n9", "n10", "n11", "n12")
 @pytest.fixture(scope="module")
 def cluster(named):
     """Return a cluster of four nodes, whose ways to each other have a rate."""
-    lab = SlurmLab(named("slurm-fabric"))
-    try:
-        lab.up(("login", *NODES))
-        fill_wheelhouse(lab, *TORCH)
-        network.shape_ways(lab.number, 5, slow=(), lossy=())
+    with shaped(SlurmLab(named("slurm-fabric")), ("login", *NODES)) as lab:
         yield lab
-    finally:
-        lab.down()
 
 
 @pytest.fixture

@@ -130,7 +130,7 @@ def read_pythons(frames: Frames) -> tuple[Python, ...]:
     """
     by_path: dict[str, Python] = {}
     for text in frames["pythons"].text.splitlines():
-        with suppress(RecordError):  # a shell's message that it cannot start one
+        with suppress(RecordError):  # it is a shell's message, or tells what the interpreter lacks
             python = decode_json(text, Python)
             by_path.setdefault(python.path, python)
     newest = sorted(by_path.values(), key=lambda python: (parse_version(python.version), python.path))
