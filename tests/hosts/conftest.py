@@ -11,7 +11,7 @@ from lab.slurm import SlurmLab
 from lab.wheels import fill_wheelhouse
 from listing import listing
 from runners.plays import SMALLEST, checkout, play
-from slurm_runs import JOBS, in_mid_run
+from slurm_runs import PT_DDP
 
 
 @pytest.fixture(scope="session")
@@ -69,25 +69,14 @@ def site(pair, bare, small, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def cluster(named):
-    """Return a SLURM cluster for whose nodes every wheel is here."""
+    """Return a SLURM cluster for whose nodes the wheels of pt_ddp are here."""
     lab = SlurmLab(named("jobs"))
     try:
         lab.up()
-        fill_wheelhouse(lab, *JOBS)
+        fill_wheelhouse(lab, *PT_DDP)
         yield lab
     finally:
         lab.down()
-
-
-@pytest.fixture(scope="session")
-def on_slurm(cluster, tmp_path_factory):
-    """Return a run of site.yml there, during whose first job SLURM's controller restarted.
-
-    That job has two sites of two ranks a node. The others are small, as they take two cores long enough.
-    """
-    repository = checkout(tmp_path_factory.mktemp("checkout"), lightning_ddp=SMALLEST, llm_sft=SMALLEST)
-    results = tmp_path_factory.mktemp("results") / "slurm"
-    return in_mid_run(cluster, "site.yml", results, cluster.restart_controller, *JOBS, cwd=repository)
 
 
 @pytest.fixture(scope="session")

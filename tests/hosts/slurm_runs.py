@@ -10,7 +10,6 @@ from runners.plays import REPOSITORY, play
 
 from rekindle.records import Progress, RecordError, VerdictRecord, read_record
 
-JOBS = ("-e", json.dumps({"rekindle_jobs": ["pt_ddp", "lightning_ddp", "llm_sft"]}))
 PT_DDP = ("-e", "rekindle_jobs=pt_ddp", "-e", "rerun=true")
 ASKED = {"partition": "gpu", "nodes": 2, "gpus_per_node": 2, "time": "00:30:00"}
 
@@ -47,12 +46,13 @@ def _trains(cluster, since):
 def built(site, folder):
     """Return results in ``folder`` from which pt_ddp can be validated again, where ``site`` built for it."""
     shutil.copytree(site.results, folder)
-    for job in ("pt_ddp", "lightning_ddp", "llm_sft"):
+    path = folder / "login/plan.json"
+    plan = json.loads(path.read_text())
+    for job in plan["jobs"]:
         shutil.rmtree(folder / "login" / job)
         for left in (folder / "login").glob(f"{job}.*"):
             left.unlink()
-    plan = folder / "login/plan.json"
-    plan.write_text(json.dumps({**json.loads(plan.read_text()), "jobs": ["pt_ddp"]}))
+    path.write_text(json.dumps({**plan, "jobs": ["pt_ddp"]}))
     return folder
 
 

@@ -1,15 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """site.yml on the login node of a SLURM cluster: what it runs on two nodes and on one, and what it leaves."""
 
+import json
 from collections import Counter
 
 import pytest
-from runners.plays import play
-from slurm_runs import PT_DDP, asked, built, verdict
+from lab.wheels import fill_wheelhouse
+from runners.plays import SMALLEST, checkout, play
+from slurm_runs import PT_DDP, asked, built, in_mid_run, verdict
 
 from rekindle.records import HostRecord, RunSpec, read_record
 from rekindle.records.events import DeviceEvent, RoundEvent
 from rekindle.records.evidence import read_lines
+
+JOBS = ("-e", json.dumps({"rekindle_jobs": ["pt_ddp", "lightning_ddp", "llm_sft"]}))
+
+
+@pytest.fixture(scope="module")
+def on_slurm(cluster, tmp_path_factory):
+    """Return a run of site.yml there, during whose first job SLURM's controller restarted.
+
+    That job has two sites of two ranks a node. The others are small, as they take two cores long enough.
+    """
+    fill_wheelhouse(cluster, *JOBS)
+    repository = checkout(tmp_path_factory.mktemp("checkout"), lightning_ddp=SMALLEST, llm_sft=SMALLEST)
+    results = tmp_path_factory.mktemp("results") / "slurm"
+    return in_mid_run(cluster, "site.yml", results, cluster.restart_controller, *JOBS, cwd=repository)
 
 
 def _events(run, kind):
