@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from lab import LabError
 from lab.machine import check
+from runners.parts import name_file, read_seconds, split_files, write_seconds
 from runners.plays import REPOSITORY, play
 from xdist.scheduler import LoadScopeScheduling
 
@@ -78,13 +79,20 @@ class Together(LoadScopeScheduling):
 
 def pytest_addoption(parser):
     parser.addoption("--part", default="0/1", help="K/N: the K-th of N parts of the files, from 0 on")
+    parser.addoption("--write-seconds", action="store_true", help="keep in tests/seconds.json what they took")
 
 
 def pytest_collection_modifyitems(config, items):
     part, parts = map(int, config.option.part.split("/"))
-    files = {*sorted({item.path for item in items})[part::parts]}
-    config.hook.pytest_deselected(items=[item for item in items if item.path not in files])
-    items[:] = [item for item in items if item.path in files]
+    files = split_files({name_file(item.path) for item in items}, parts, read_seconds())[part]
+    config.hook.pytest_deselected(items=[item for item in items if name_file(item.path) not in files])
+    items[:] = [item for item in items if name_file(item.path) in files]
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if config.option.write_seconds:
+        every = [report for reports in terminalreporter.stats.values() for report in reports]
+        write_seconds(report for report in every if hasattr(report, "duration"))
 
 
 def pytest_xdist_make_scheduler(config, log):
