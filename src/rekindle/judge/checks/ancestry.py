@@ -10,6 +10,7 @@ from rekindle.judge.check import Result, fails, holds, register_check, unknown
 from rekindle.judge.run import Run
 from rekindle.judge.sketches import reject_vector, share_left, sketch_made
 from rekindle.records.events import LoadEvent, Sketch, TaskEvent
+from rekindle.records.evidence import EvidenceLine
 
 from .aggregation import group_by_round, group_by_site, skip_without_weights
 from .metrics import is_loss
@@ -135,9 +136,30 @@ def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
                 "the model that the server began with, and saves, stays untrained."
             )
             yield unknown(message, line)
+    yield from _unlike_others(first)
     yield from _not_taken(run)
     if mistaken := _mistaken([line.event for line in first if line.event.kept is not None]):
         yield unknown(mistaken, first[0])
+
+
+def _unlike_others(first: list[EvidenceLine[TaskEvent]]) -> Iterator[Result]:
+    """Yield each site that keeps nothing of the first model where every other clearly does.
+
+    Where training makes a small model many times larger, what is left of it shows nothing of one site alone.
+    """
+    compared = [line for line in first if line.event.kept is not None]
+    for line in compared:
+        others = [other.event for other in compared if other.event.site != line.event.site]
+        kept = min((event.kept or 0.0 for event in others), default=0.0)
+        share = min(map(share_left, others), default=0.0)
+        chance, expected = _chance(line.event), share * _left_of_it(line.event)
+        if kept > chance and abs(line.event.kept or 0.0) < min(chance, expected - chance):
+            message = (
+                f"{line.event.site}'s first result has nothing of the model that it was sent (correlation "
+                f"{line.event.kept:.3f}), and all others have (at least {kept:.3f}): "
+                "it may train a model of its own."
+            )
+            yield unknown(message, line)
 
 
 def _not_taken(run: Run) -> Iterator[Result]:
@@ -170,7 +192,12 @@ def _left_of_it(event: TaskEvent) -> float:
     return 1.0 / max(1.0, event.relative or 1.0)
 
 
+def _chance(event: TaskEvent) -> float:
+    """Return the largest correlation that chance gives to unrelated models of that size."""
+    return _CHANCE / math.sqrt(max(event.values, 1))
+
+
 def _by_chance(correlation: float | None, event: TaskEvent, expected: float = 1.0) -> bool:
     """Whether a correlation is one of unrelated models, where clearly more is ``expected``."""
-    chance = _CHANCE / math.sqrt(max(event.values, 1))
+    chance = _chance(event)
     return correlation is not None and abs(correlation) <= chance and expected > 2 * chance
