@@ -297,7 +297,7 @@ if sys.implementation.name == "cpython":
         os.execv(base, [base, "-I", "-B", "-c", sys.argv[1], sys.argv[1]])
 '
 
-pythons() { # one line of JSON from each interpreter; a shim without its Python prints nothing
+pythons() { # one line of JSON from each interpreter; a shim of pyenv, asdf or mise is a way to those beside it
     set -- /usr/bin/python3 /usr/local/bin/python3 "$HOME"/.pyenv/versions/*/bin/python3 \
         "$HOME"/.local/share/uv/python/*/bin/python3 /opt/*/.venv/bin/python3 /opt/*/bin/python3 \
         "$HOME"/*conda*/bin/python3 "$HOME"/*forge*/bin/python3 "${CONDA_PREFIX:-/usr}"/bin/python3 \
@@ -306,9 +306,18 @@ pythons() { # one line of JSON from each interpreter; a shim without its Python 
         set -- "$@" "/usr/bin/python3.$minor" "/usr/local/bin/python3.$minor" \
             "$(command -v "python3.$minor")"
     done
+    started=:
     for python in "$(command -v python3)" "$@"; do
-        [ -x "$python" ] || continue
-        "$python" -I -B -c "$python_says" "$python_says" 2>/dev/null &
+        case $python in
+            */shims/*) set -- "${python%/shims/*}"/versions/*/bin/python3 "${python%/shims/*}"/installs/python/*/bin/python3 ;;
+            *) set -- "$python" ;;
+        esac
+        for python; do
+            case $started in *":$python:"*) continue ;; esac
+            [ -x "$python" ] || continue
+            started=$started$python:
+            "$python" -I -B -c "$python_says" "$python_says" 2>/dev/null &
+        done
     done
     wait
 }

@@ -92,6 +92,20 @@ def test_it_leaves_no_bytecode_with_the_pythons_that_it_asks(collect, tmp_path):
     assert not list(tmp_path.rglob("__pycache__"))
 
 
+@pytest.mark.parametrize("versions", ["versions/3.12.1", "installs/python/3.12.1"], ids=["pyenv", "asdf"])
+def test_of_shims_the_pythons_beside_them_are_asked(collect, fake, tmp_path, versions):
+    beside = tmp_path / "tool" / versions / "bin/python3"
+    beside.parent.mkdir(parents=True)
+    fake("python3", 'echo \'{"path": "beside"}\'').rename(beside)
+    shims = tmp_path / "tool/shims"
+    shims.mkdir()
+    for name in ("python3", "python3.12"):
+        fake(name, f"touch '{tmp_path}/started'").rename(shims / name)
+    text = collect("pythons", PATH=f"{shims}:/usr/bin:/bin")["pythons"].text
+    assert text.count('{"path": "beside"}') == 1
+    assert not (tmp_path / "started").exists()
+
+
 def test_this_machine(collect, tmp_path):
     frames = collect()
     assert frames["architecture"].text.strip() == os.uname().machine
