@@ -151,6 +151,13 @@ def threads():
     finally:
         ends.set()
 
+def locked(): # as the driver of a network card locks what NCCL sends from
+    import ctypes, glob
+    if glob.glob("/dev/infiniband/uverbs*"):
+        memory = ctypes.create_string_buffer(64 << 20)
+        if ctypes.CDLL(None, use_errno=True).mlock(memory, len(memory)):
+            raise Exception(os.strerror(ctypes.get_errno()))
+
 def loopback():
     import socket
     try:
@@ -508,6 +515,7 @@ main() {
     probe limits limits
     probe need-files tried "$need_says" files
     probe need-threads tried "$need_says" threads
+    probe need-locked tried "$need_says" locked
     probe need-loopback tried "$need_says" loopback
     probe need-semaphore tried "$need_says" semaphore
     probe need-tmp tried "$need_says" tmp

@@ -102,6 +102,7 @@ _TRIALS = {
     "interpreter": "It does not start",
     "need-files": "A process cannot have 256 files open",
     "need-threads": "A process cannot have 128 threads",
+    "need-locked": "A process cannot lock 64 MiB of memory, as NCCL does over InfiniBand",
     "need-loopback": "A process cannot reach another one at localhost",
     "need-semaphore": "Processes cannot share a semaphore and a file in /dev/shm",
     "need-tmp": "No file can be made in /tmp",

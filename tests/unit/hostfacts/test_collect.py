@@ -441,8 +441,13 @@ def collect_after(setup, folder, *probes):
     return parse_frames(done.stdout, token)
 
 
+CARD = """
+mkdir dev && mount --rbind /dev dev && mount -t tmpfs none /dev && ln -s "$PWD"/dev/* /dev
+mkdir /dev/infiniband && touch /dev/infiniband/uverbs0
+"""
 NEEDS = {
     "files": "Too many open files",
+    "locked": "Cannot allocate memory",
     "threads": "can't start new thread",
     "loopback": "",
     "semaphore": "",
@@ -457,6 +462,7 @@ NEEDS = {
     [
         ("ulimit -n 200", "files"),
         ('exec setpriv --reuid 4711 --clear-groups prlimit --nproc=60 "$@"', "threads"),
+        (f'{CARD}exec setpriv --bounding-set -ipc_lock prlimit --memlock=65536 "$@"', "locked"),
         ('exec unshare --net "$@"', "loopback"),
         ("printf '127.0.0.1 here\\n' >hosts; mount --bind hosts /etc/hosts", "loopback"),
         ("mount -t tmpfs -o ro none /dev/shm", "semaphore"),
@@ -467,6 +473,11 @@ def test_what_each_job_needs_is_missed(tmp_path, before, need):
     frame = collect_after(before, tmp_path, f"need-{need}")[f"need-{need}"]
     assert frame.status == "6"
     assert NEEDS[need] in frame.text
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="mounts, which root can alone")
+def test_memory_can_be_locked_by_a_login_that_may(tmp_path):
+    assert collect_after(CARD, tmp_path, "need-locked")["need-locked"] == Frame("0", "")
 
 
 GROUP = """

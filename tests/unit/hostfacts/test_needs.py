@@ -244,6 +244,7 @@ def test_a_python_that_lacks_modules_is_told():
         ("clock", "have it keep time by NTP"),
         ("need-name", "set rekindle_tmpdir to a shorter path"),
         ("need-files", "raise nofile"),
+        ("need-locked", "raise memlock"),
         ("need-tmp", "let all write there"),
     ],
 )
