@@ -90,7 +90,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    if config.option.write_seconds:
+    if config.option.write_seconds and not hasattr(config, "workerinput"):
         every = [report for reports in terminalreporter.stats.values() for report in reports]
         write_seconds(report for report in every if hasattr(report, "duration"))
 
