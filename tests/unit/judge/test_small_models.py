@@ -62,7 +62,7 @@ def test_a_site_that_begins_with_a_model_of_its_own_is_named(found):
     (result,) = found(FACTORISED[0], OWN, FACTORISED[2])
     assert result.state == "unknown"
     assert result.message == (
-        "site-2's first result has nothing of the model that it was sent (correlation -0.019), "
+        "site-2's first result has nothing of the model that it was sent (correlation 0.019), "
         "and all others have (at least 0.183): it may train a model of its own."
     )
 

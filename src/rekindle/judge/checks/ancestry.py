@@ -153,10 +153,11 @@ def _unlike_others(first: list[EvidenceLine[TaskEvent]]) -> Iterator[Result]:
         kept = min((event.kept or 0.0 for event in others), default=0.0)
         share = min(map(share_left, others), default=0.0)
         chance, expected = _chance(line.event), share * _left_of_it(line.event)
-        if kept > chance and abs(line.event.kept or 0.0) < min(chance, expected - chance):
+        own = abs(line.event.kept or 0.0)
+        if kept > chance and own < min(chance, expected - chance):
             message = (
                 f"{line.event.site}'s first result has nothing of the model that it was sent (correlation "
-                f"{line.event.kept:.3f}), and all others have (at least {kept:.3f}): "
+                f"{own:.3f}), and all others have (at least {kept:.3f}): "
                 "it may train a model of its own."
             )
             yield unknown(message, line)
