@@ -29,6 +29,7 @@ HALVED = (
     "twentysecond_failures.txt",
     "twentyfourth_failures.txt",
     "twentyfifth_failures.txt",
+    "twentysixth_failures.txt",
 )
 
 
