@@ -20,7 +20,7 @@ _PATH = re.compile(
     r"|(?<![\w/])(?:[\w.~-]{1,200}/){2,40}[\w.@%+~-]{0,200}|(?<![\w/])[\w.~-]{1,200}/[\w@%+~-]{0,200}\.\w{1,8}\b"
 )
 """A path, or a command with its arguments: their words are not the message's."""
-_CLOSING = re.compile(r"(?:\(os error|[ .)'\"\d])*")
+_CLOSING = re.compile(r"(?:\(os error|[ .?)'\"\d])*")
 _SHORT, _FEW, _LONG = 5, 10, 12
 
 
