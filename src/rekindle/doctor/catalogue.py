@@ -13,9 +13,9 @@ import msgspec
 from rekindle.host.rooms import read_rooms
 from rekindle.records import Confidence, Layer, allow_decoding, decode_json
 
-Rank = Literal["cause", "symptom", "guess", "echo"]
-"""A symptom is an echo if a cause is found, and otherwise the root; a guess counts only if neither is found;
-an echo is never the root."""
+Rank = Literal["cause", "warning", "symptom", "guess", "echo"]
+"""A symptom is an echo if a cause is found, or a warning that names one, and otherwise the root; a guess
+counts only if none of these is found; an echo is never the root."""
 
 
 class Entry(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, dict=True):

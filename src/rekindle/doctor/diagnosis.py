@@ -96,7 +96,7 @@ def _diagnosis(
         if one.finding.layer and not (by_name and one.doubt and one.finding.name != "exception"):
             by_name.setdefault(one.finding.name, one)
     kept = list(by_name.values())
-    if kept and kept[0].rank in ("cause", "symptom"):
+    if kept and kept[0].rank in ("cause", "warning", "symptom"):
         kept = [one for one in kept if one.rank != "guess"]
     findings = [
         replace(

@@ -47,8 +47,8 @@ class ReportLine(NamedTuple):
     """The last line of a message of several."""
     level: bool
     """Whether it is marked as an error."""
-    informs: bool
-    """Whether it is marked as no error."""
+    warns: bool
+    """Whether it is marked as less than an error."""
     progress: bool
 
 
@@ -82,7 +82,13 @@ def find_reports(
             if failed is False
             else _settled(text, found, seen, members.over)
         )
-    return sorted(found, key=lambda one: one.at)
+    return sorted(_drop_warnings(found), key=lambda one: one.at)
+
+
+def _drop_warnings(found: list[Match]) -> Iterator[Match]:
+    """Yield what was found; of warnings those after which something failed."""
+    last = max((one.at for one in found if one.fails), default=0)
+    yield from (one for one in found if one.rank != "warning" or one.at < last)
 
 
 def _mark_echoes(text: Text, found: list[Match], members: MemberLogs) -> Iterator[Match]:
@@ -119,7 +125,7 @@ def _settled(text: Text, found: list[Match], seen: list[ReportLine], over: bool)
 def _exceptions(
     text: Text, chains: list[tuple[exceptions.RaisedException, ...]], known: list[Match]
 ) -> Iterator[Match]:
-    """Yield the exceptions that no entry of the catalogue covers, each chain once."""
+    """Yield the exceptions that no entry of the catalogue covers, of each chain the first with a message."""
     for chain in chains:
         lines = range(text.line(chain[0].start), text.line(chain[-1].end) + 1)
         told = [one for one in known if one.covers.intersection(lines)]
@@ -128,9 +134,9 @@ def _exceptions(
         if "Exception ignored in" in text.body[max(0, chain[0].start - _BEFORE) : chain[0].start]:
             continue
         causes = [one for one in chain if not one.reports]
-        root = next(iter(causes), None)
-        if root is None:
+        if not causes:
             continue
+        root = next((one for one in causes if one.message), causes[0])
         finding, rank = exceptions.explain_exception(root, chain[-1])
         yield make_find(text, text.line(root.at), rank, finding, lines)
 
@@ -146,10 +152,9 @@ def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
         message = f"Ansible on {host}: {result}"
     about = find_subject(message) or _NOTHING
     row, sure = about.row, about.is_certain or about.coded
-    if _BENIGN.search(line.text) and not ansible:
-        return
     fails = not row.weak and (about.coded or _FAILS.search(message))
-    if not (line.level or ansible) and (line.informs or not fails):
+    marked = ansible or ((line.level or fails) and not _BENIGN.search(line.text))
+    if not (fails and about.is_certain if line.warns else marked):
         return
     of_trainer = find_producer(text.raw_line(line.number)) == TRAINER
     layer: Layer | None = row.layer if about is not _NOTHING else "job" if of_trainer else None
@@ -162,7 +167,9 @@ def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
         confidence="likely" if sure else "possible",
     )
     lines = range(line.number, line.through + 1)
-    yield make_find(text, line.number, row.rank, finding, lines)._replace(doubt=2 if row.weak else 1)
+    rank = "warning" if line.warns else row.rank
+    doubt = 2 if row.weak else 0 if row.decides else 1
+    yield make_find(text, line.number, rank, finding, lines)._replace(doubt=doubt)
 
 
 def _lines(text: Text) -> Iterator[ReportLine]:
@@ -204,12 +211,13 @@ def _line(text: Text, number: int, of_nvflare: bool) -> ReportLine:
     trainers = find_producer(raw) == TRAINER
     printed = raw.strip()
     level = bool(_LEVEL.search(printed) or _LEVEL.search(message))
+    informs = _INFORMS.search(printed) or _INFORMS.search(message)
     progress = WENT_ON if of_nvflare and not trainers else _PROGRESS
     return ReportLine(
         number=number,
         text=message,
         through=number + more.count("\n"),
         level=level,
-        informs=bool(_INFORMS.search(printed) or _INFORMS.search(message)),
+        warns=bool(informs) and not level and not find_failed_task(message),
         progress=not level and bool(progress.search(content)) and not _FAILS.search(content),
     )

@@ -75,7 +75,7 @@ def find_echoes(found: Iterable[Match]) -> Iterator[Match]:
     What the catalogue knows of the server is one only of what says more.
     """
     found = list(found)
-    of_sites = [one for one in found if one.nearness == 0 and one.rank != "echo" and not one.settled]
+    of_sites = [one for one in found if one.nearness == 0 and one.fails]
     guessed = min((one.time for one in of_sites), default=_NEVER)
     known = min((one.time for one in of_sites if one.rank != "guess"), default=_NEVER)
     for one in found:

@@ -12,7 +12,7 @@ from rekindle.records import Confidence, Finding
 from .catalogue import Entry, Rank, load_catalogue, load_statements, match_releases
 from .texts import Text
 
-_RANKS: tuple[Rank, ...] = ("cause", "symptom", "guess", "echo")
+_RANKS: tuple[Rank, ...] = ("cause", "warning", "symptom", "guess", "echo")
 _LESS: dict[Confidence, Confidence] = {"certain": "likely", "likely": "possible", "possible": "possible"}
 _LONGEST, _ROOM = 500, 30
 SHORT = 200
@@ -31,13 +31,19 @@ class Match(NamedTuple):
     covers: frozenset[int]
     """The lines that say it, wherever they repeat it; none if a peer that is gone explains all of them."""
     doubt: int = 1
-    """Nothing if the catalogue knows it, or the process itself wrote it down; 2 if its words say little."""
+    """Nothing if the catalogue knows it, the process itself wrote it down, or it names a policy; 2 if its
+    words say little."""
     settled: bool = False
     """Whether its text went on from it."""
 
     @property
+    def fails(self) -> bool:
+        """Whether it shows a failure: no warning, no echo, and nothing that its text went on from."""
+        return not self.settled and self.rank not in ("warning", "echo")
+
+    @property
     def order(self) -> tuple[int, int, str, int, str, int]:
-        """Causes before symptoms before echoes; what says more; the earliest; the nearest to what failed."""
+        """By rank; what says more; the earliest; the nearest to what failed."""
         finding = self.finding
         rank = _RANKS.index(self.rank)
         return rank, self.doubt, self.time, self.nearness, finding.file or "", finding.line or 0

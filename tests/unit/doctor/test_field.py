@@ -168,6 +168,36 @@ def test_a_warning_alone_is_no_failure():
     assert root(f"{WARNING}it trains on the CPU\n") is None
 
 
+@pytest.mark.parametrize(
+    ("raised", "layer"),
+    [
+        ("AssertionError: this site is to train fast", "environment"),
+        ("KeyError: 'site'", "job"),
+    ],
+)
+def test_a_warning_names_the_cause_of_a_symptom_after_it_and_of_no_other(raised, layer):
+    log = f"{RAISED}{raised}\n"
+    assert root(f"{WARNING}{log}").layer == layer
+    assert root(f"{log}{WARNING}").layer == "job"
+
+
+def test_of_a_chain_the_first_that_says_something_is_the_cause():
+    link = "\nThe above exception was the direct cause of the following exception:\n\n"
+    chain = f"{RAISED}TimeoutError\n{link}{RAISED}wandb.errors.CommError: no answer in 200 s\n"
+    assert (root(chain).layer, root(chain).line) == ("network", 9)
+
+
+@pytest.mark.parametrize(
+    ("lacks", "says"),
+    [
+        ("cannot write /data/model.pt", "A disk is full"),
+        ("Failed to create container process", "no subordinate ids"),
+    ],
+)
+def test_no_space_is_a_disks_only_where_a_file_is_written(lacks, says):
+    assert says in root(f"ERROR: {lacks}: No space left on device\n").cause
+
+
 def test_an_exception_says_what_the_rest_of_its_message_says():
     raised = f"{RAISED}ValueError: Couldn't instantiate it from one of the following.\n"
     assert root(raised).layer == "job"
