@@ -2,7 +2,7 @@
 """What a text reports: the catalogue's failures, exceptions, and lines that report an error."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from rekindle.flare.log import WENT_ON, is_nvflare_log
@@ -64,12 +64,15 @@ def find_reports(
             itself went on from is settled.
         members: of its workspace: what their connections report when the server is gone is an echo.
     """
-    chains = list(exceptions.find_chains(text))
-    known = list(search_catalogue(text, installed))
-    found = [*known, *_exceptions(text, chains, known)]
-    inside = {line for one in found if not one.doubt for line in one.covers}
-    for chain in chains:
-        inside.update(range(text.line(chain[0].start), text.line(chain[-1].end) + 1))
+    found = list(search_catalogue(text, installed))
+    sure = [one for one in found if not one.doubt]
+    inside = {line for one in sure for line in one.covers}
+    told = {line for one in sure if one.rank != "symptom" for line in one.covers}
+    for chain in exceptions.find_chains(text):
+        lines = range(text.line(chain[0].start), text.line(chain[-1].end) + 1)
+        if told.isdisjoint(lines):
+            found += _raised(text, chain, lines)
+        inside.update(lines)
     seen = list(_lines(text))
     settled = find_settled_hosts(text)
     for line in seen:
@@ -122,21 +125,13 @@ def _settled(text: Text, found: list[Match], seen: list[ReportLine], over: bool)
     return [one._replace(settled=not stands(one)) for one in found]
 
 
-def _exceptions(
-    text: Text, chains: list[tuple[exceptions.RaisedException, ...]], known: list[Match]
+def _raised(
+    text: Text, chain: tuple[exceptions.RaisedException, ...], lines: Iterable[int]
 ) -> Iterator[Match]:
-    """Yield the exceptions that no entry of the catalogue covers, of each chain the first with a message."""
-    for chain in chains:
-        lines = range(text.line(chain[0].start), text.line(chain[-1].end) + 1)
-        told = [one for one in known if one.covers.intersection(lines)]
-        if not all(one.doubt or one.rank == "symptom" for one in told):
-            continue
-        if "Exception ignored in" in text.body[max(0, chain[0].start - _BEFORE) : chain[0].start]:
-            continue
-        causes = [one for one in chain if not one.reports]
-        if not causes:
-            continue
-        root = next((one for one in causes if one.message), causes[0])
+    """Yield what a chain of exceptions reports: the first of them that has a message."""
+    ignored = "Exception ignored in" in text.body[max(0, chain[0].start - _BEFORE) : chain[0].start]
+    causes = [one for one in chain if not (one.reports or ignored)]
+    if root := next((one for one in causes if one.message), next(iter(causes), None)):
         finding, rank = exceptions.explain_exception(root, chain[-1])
         yield make_find(text, text.line(root.at), rank, finding, lines)
 
