@@ -100,13 +100,11 @@ def find_chains(text: Text) -> Iterator[tuple[RaisedException, ...]]:
 
 
 def _tracebacks(body: str) -> Iterator[re.Match[str]]:
-    end = 0
     for begins in re.finditer(r"Traceback \(most recent call last\):", body):
         start = body.rfind("\n", 0, begins.start()) + 1
         bare = not body[start : begins.start()].strip(" │|")
         match = _TRACEBACK.match(body, start if bare else begins.start())
-        if match and match.start() >= end:
-            end = match.end()
+        if match:
             yield match
 
 
