@@ -112,7 +112,7 @@ def _raised(text: Text, match: re.Match[str]) -> RaisedException:
     frames = list(_FRAME.finditer(match["frames"]))
     own = [frame for frame in frames if not any(part in frame["file"] for part in _INSTALLED)]
     last = next(reversed(own or frames), None)
-    package = re.search(r"-packages/(\w{1,80})/", last["file"]) if last and not own else None
+    package = last and re.search(r"-packages/(\w{1,80})/", last["file"])
     place = f"{re.split(_FOLDERS, last['file'])[-1]}:{last['line']}" if last else "an unknown place"
     message = (match["message"] or "").strip()
     for file, said, missing in _LACKS if frames else ():
