@@ -213,6 +213,6 @@ def _line(text: Text, number: int, of_nvflare: bool) -> ReportLine:
         text=message,
         through=number + more.count("\n"),
         level=level,
-        warns=bool(informs) and not level and not find_failed_task(message),
-        progress=not level and bool(progress.search(content)) and not _FAILS.search(content),
+        warns=bool(informs) and not level,
+        progress=bool(progress.search(content)) and not _FAILS.search(content),
     )
