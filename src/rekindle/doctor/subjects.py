@@ -129,7 +129,7 @@ def find_subject(message: str) -> Subject | None:
 
     def order(one: Subject) -> tuple[bool, ...]:
         row = one.row
-        reason = one.is_certain and one.end - one.start >= _LONG and bool(_CLOSING.fullmatch(text, one.end))
+        reason = one.end - one.start >= _LONG and bool(_CLOSING.fullmatch(text, one.end))
         return (
             not row.decides,
             not (one.is_certain or one.coded),
@@ -146,7 +146,7 @@ def find_subject(message: str) -> Subject | None:
 
 def _placed(about: Subject, message: str) -> Subject:
     """Return what a message is about, of the layer of the place that it names nearest to its words."""
-    paths = reversed([*_PATH.finditer(message)] if about.row.places else [])
+    paths = reversed([*_PATH.finditer(message)])
     near = min(paths, key=lambda one: max(about.start - one.end(), one.start() - about.end), default=None)
     named = message[max(0, near.start() - _LONG) : near.end()] if near else message
     for layer, place in about.row.places.items():
