@@ -104,7 +104,7 @@ def find_silent(members: MemberLogs) -> Iterator[Match]:
             continue
         name, time = ("site_died", log.ends) if over else ("site_owes_a_result", _NEVER)
         before = f"{count_seconds(log.ends, server.ends) or 0:.0f}"
-        words = {"site": site, "task": given[-1][1], "said": _last_words(log, len(log.raw))}
+        words = {"site": site, "task": given[-1][1], "said": _last_words(log, log.last)}
         yield make_stated(log, log.last, name, before=before, **words)._replace(time=time)
 
 
@@ -112,14 +112,14 @@ def add_last_words(one: Match, log: Text) -> Match:
     """Return what was found; a trainer's end without a word has the last that it printed."""
     if one.rank != "guess" or not log.member:
         return one
-    said = _last_words(log, sum(len(line) + 1 for line in log.raw.split("\n")[: one.at]))
-    return one._replace(finding=replace(one.finding, cause=f"{one.finding.cause}{said}"))
+    cause = f"{one.finding.cause}{_last_words(log, one.at)}"
+    return one._replace(finding=replace(one.finding, cause=cause))
 
 
-def _last_words(log: Text, end: int) -> str:
-    """Return a sentence with the last line of a site's trainer before a place in its log."""
-    lines = log.raw[:end].rstrip("\n").split("\n")
-    printed = (line.split(" - ", 3)[-1].strip() for line in reversed(lines) if find_producer(line) == TRAINER)
+def _last_words(log: Text, number: int) -> str:
+    """Return a sentence with the last line of a site's trainer up to a line of its log."""
+    before = reversed(log.raw_lines[:number])
+    printed = (line.split(" - ", 3)[-1].strip() for line in before if find_producer(line) == TRAINER)
     said = next((one for one in printed if one and not _OF_LAUNCHER.match(one)), "")
     return f" The last that its trainer printed: {cut_line(said, _SAID)}" if said else ""
 
