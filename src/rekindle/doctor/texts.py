@@ -241,8 +241,7 @@ def _later(last: str, time: str) -> str:
 
 
 def _moment(text: str) -> datetime | None:
-    try:
+    with suppress(ValueError):
         moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else None
+        return moment if moment.tzinfo else None
+    return None
