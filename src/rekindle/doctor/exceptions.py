@@ -160,7 +160,7 @@ def explain_exception(raised: RaisedException, last: RaisedException, who: str =
     ours = row if row and row.rank != "echo" and not row.weak else None
     then = f", then {cut_line(last.text, 120)}" if last is not raised and not last.reports else ""
     said = cut_line(f"{raised.text} {raised.more}" if ours else raised.text, 90 if then else _QUOTED)
-    said = f"{said} at {raised.place}{then}"
+    said = f"{said.rstrip('.')} at {raised.place}{then}"
     meaning = f"{ours.meaning}: {said}" if ours and ours.meaning else f"A process raised {said}."
     of_nvflare: Layer = "NVFlare" if raised.kind.startswith("nvflare.") else "job"
     finding = Finding(
