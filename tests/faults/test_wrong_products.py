@@ -22,7 +22,7 @@ def main(number, results, folder):
     meet = f"file://{folder / 'meet'}"
     dist.init_process_group("gloo", init_method=meet, rank=number, world_size=len(results))
     rank = SimpleNamespace(
-        number=number, count=len(results), device=torch.device("cpu"),
+        number=number, count=len(results), joined=True, device=torch.device("cpu"),
         note=lambda *figure: (folder / f"{number}.json").write_text(json.dumps(figure)),
     )
     wrong = iter(results[number])
@@ -61,7 +61,7 @@ def compared(torch_python, tmp_path_factory):
     (folder / "compare.py").write_text(COMPARE)
     subprocess.run(
         [torch_python, folder / "compare.py", json.dumps([results for results, _, _ in CASES]), folder],
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY / "flare_jobs/acceptance")},
+        env={**os.environ, "PYTHONPATH": f"{REPOSITORY}/flare_jobs/acceptance:{REPOSITORY}/src"},
         check=True,
         timeout=300,
     )
