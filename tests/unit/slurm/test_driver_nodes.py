@@ -67,7 +67,9 @@ def ended(tmp_path, allocation):
         asked = Allocation(room="slurm", partition="gpu", nodes=2, time="01:00:00")
         run, start = toy(tmp_path, script, name="runs/run", allocation=asked)
         assert start() is True
-        until(lambda: (run / "ended.json").exists() and '"ended"' in (run / "progress.json").read_text(), 120)
+        progress = run / "progress.json"
+        until(lambda: progress.exists() and '"ended"' in progress.read_text(), 120)
+        until((run / "ended.json").exists, 120)
         return run, read_record(run / "ended.json", RunEnd)
 
     return ended
