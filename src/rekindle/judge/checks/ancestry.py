@@ -4,7 +4,7 @@
 import math
 from collections.abc import Iterator
 from itertools import pairwise
-from operator import sub
+from operator import itemgetter, sub
 
 from rekindle.judge.check import Result, fails, holds, register_check, unknown
 from rekindle.judge.run import Run
@@ -143,24 +143,24 @@ def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
 
 
 def _unlike_others(first: list[EvidenceLine[TaskEvent]]) -> Iterator[Result]:
-    """Yield each site that keeps nothing of the first model where every other clearly does.
+    """Yield the site that keeps nothing of the first model where every other clearly does.
 
     Where training makes a small model many times larger, what is left of it shows nothing of one site alone.
     """
-    compared = [line for line in first if line.event.kept is not None]
-    for line in compared:
-        others = [other.event for other in compared if other.event.site != line.event.site]
-        kept = min((event.kept or 0.0 for event in others), default=0.0)
-        share = min(map(share_left, others), default=0.0)
-        chance, expected = _chance(line.event), share * _left_of_it(line.event)
-        own = abs(line.event.kept or 0.0)
-        if kept > chance and own < min(chance, expected - chance):
-            message = (
-                f"{line.event.site}'s first result has nothing of the model that it was sent (correlation "
-                f"{own:.3f}), and all others have (at least {kept:.3f}): "
-                "it may train a model of its own."
-            )
-            yield unknown(message, line)
+    kept = [(abs(line.event.kept), line) for line in first if line.event.kept is not None]
+    least, line = min(kept, key=itemgetter(0), default=(0.0, None))
+    others = [other.event for _, other in kept if line and other.event.site != line.event.site]
+    if line is None or not others:
+        return
+    theirs = min(event.kept or 0.0 for event in others)
+    expected = min(map(share_left, others)) * _left_of_it(line.event)
+    chance = _chance(line.event)
+    if theirs > chance and least < min(chance, expected - chance):
+        message = (
+            f"{line.event.site}'s first result has nothing of the model that it was sent (correlation "
+            f"{least:.3f}), and all others have (at least {theirs:.3f}): it may train a model of its own."
+        )
+        yield unknown(message, line)
 
 
 def _not_taken(run: Run) -> Iterator[Result]:
