@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from lab import LabError
 from lab.machine import check
-from runners.parts import name_file, read_seconds, split_files, write_seconds
+from runners.parts import look_up_seconds, split_files, write_seconds
 from runners.plays import REPOSITORY, play
 from xdist.scheduler import LoadScopeScheduling
 
@@ -84,9 +84,9 @@ def pytest_addoption(parser):
 
 def pytest_collection_modifyitems(config, items):
     part, parts = map(int, config.option.part.split("/"))
-    files = split_files({name_file(item.path) for item in items}, parts, read_seconds())[part]
-    config.hook.pytest_deselected(items=[item for item in items if name_file(item.path) not in files])
-    items[:] = [item for item in items if name_file(item.path) in files]
+    files = split_files(look_up_seconds({item.path for item in items}), parts)[part]
+    config.hook.pytest_deselected(items=[item for item in items if item.path not in files])
+    items[:] = [item for item in items if item.path in files]
 
 
 def pytest_terminal_summary(terminalreporter, config):

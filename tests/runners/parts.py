@@ -10,14 +10,19 @@ UNKNOWN_S = 60
 """Of a file that nobody has measured yet."""
 
 
-def split_files(files, parts, seconds):
-    """Return the files of each of so many parts: the slowest first, each where least is to be done."""
+def split_files(took, parts):
+    """Return the files of each of so many parts: the slowest first, each where least is to be done.
+
+    Args:
+        took: seconds of each file.
+        parts: how many there are.
+    """
     split = [set() for _ in range(parts)]
     sums = [0] * parts
-    for file in sorted(files, key=lambda file: (-seconds.get(file, UNKNOWN_S), file)):
+    for file, seconds in sorted(took.items(), key=lambda one: (-one[1], one[0])):
         least = sums.index(min(sums))
         split[least].add(file)
-        sums[least] += seconds.get(file, UNKNOWN_S)
+        sums[least] += seconds
     return split
 
 
@@ -26,9 +31,10 @@ def read_seconds():
     return json.loads(SECONDS.read_text())
 
 
-def name_file(path):
-    """Return how a file of tests is named there."""
-    return str(path.relative_to(TESTS))
+def look_up_seconds(paths):
+    """Return how long each of these files took, or may take."""
+    known = read_seconds()
+    return {path: known.get(str(path.relative_to(TESTS)), UNKNOWN_S) for path in paths}
 
 
 def write_seconds(reports):
