@@ -55,8 +55,8 @@ _NEEDS = {
 """Trials of what each job needs → the way out."""
 _MAY_NEED = {
     "need-files": "raise nofile in /etc/security/limits.conf (a container: --ulimit nofile=65536).",
-    "need-locked": "raise memlock in /etc/security/limits.conf (a container: --ulimit memlock=-1; SLURM: "
-    "LimitMEMLOCK=infinity of slurmd), if jobs run over several hosts.",
+    "need-locked": "raise memlock in /etc/security/limits.conf (a container: --ulimit memlock=-1; a service: "
+    "LimitMEMLOCK=infinity), if jobs run over several hosts.",
     "need-name": "set rekindle_tmpdir to a shorter path, if a job has workers of a data loader.",
     "need-tmp": "let all write there (chmod 1777 /tmp), as some programs know no TMPDIR.",
     "clock": "have it keep time by NTP (chrony, systemd-timesyncd), and see that the controller does.",
