@@ -42,7 +42,7 @@ _SCRIPTS = ("root", "__main__")
 _CONSOLE = re.compile(
     r"^(\d{4}-\d\d-\d\d [\d:,]+) - (?:([\w.]+) - )?(DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL) - "
 )
-_CONTEXT = re.compile(r"\[identity=[^\]]*\] - ")
+_CONTEXT = re.compile(r"\[identity=[^\[\]]*\] - ")
 _REPEATED = 5
 """Of so many lines that the console repeats, one at least is whole: others print there too."""
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\s*$")
