@@ -85,7 +85,8 @@ def shape_ways(
         for one in set(range(1, hosts + 1)) - {to}:
             pair = (min(one, to), max(one, to))
             rate, packets = "10mbit" if pair in slow else "100mbit", "6" if pair in lossy else "500"
-            run("tc", "class", "add", *at, "parent", "1:", "classid", f"1:{one}", "htb", "rate", rate)
+            burst = ("burst", "125k", "cburst", "125k")  # 10 ms: a busy machine's delays are made up for
+            run("tc", "class", "add", *at, "parent", "1:", "classid", f"1:{one}", "htb", "rate", rate, *burst)
             run("tc", "qdisc", "add", *at, "parent", f"1:{one}", "pfifo", "limit", packets)
             source = ("match", "ip", "src", f"{address(number, one)}/32", "flowid", f"1:{one}")
             run("tc", "filter", "add", *at, "parent", "1:", "protocol", "ip", "u32", *source)
