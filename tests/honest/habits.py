@@ -38,6 +38,16 @@ TWICE = JOB_OF_CLASSES.format(
     arguments="",
     parts=TWO_WORKFLOWS,
 )
+PERSONAL = """
+if received.current_round == 0:
+    personal = __import__("copy").deepcopy(model)
+own = torch.optim.Adam(personal.parameters(), lr=1e-3)
+for batch in torch.randperm(len(x)).tensor_split(9):
+    personal.zero_grad()
+    torch.nn.functional.cross_entropy(personal(x[batch]), y[batch]).backward()
+    own.step()
+optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
+""".strip()
 SLOW = "__import__('time').sleep(6 if site == 2 else 2)"
 SIMULATOR = """
 recipe.export(job_dir="exported")
@@ -73,6 +83,11 @@ HABITS = (
         without_late(),
         Edit("client.py", "    steps = 0", SLOW),
         sites=3,
+    ),
+    digits(
+        "trains_a_model_of_its_own_too",
+        Edit("client.py", "    model.train()", PERSONAL),
+        client("step(model, RATE)", "optimizer.step()"),
     ),
     digits("two_workflows", Edit("job.py", "", TWICE)),
     digits("simulator_runner", Edit("job.py", "recipe.execute", SIMULATOR, True)),

@@ -34,6 +34,7 @@ except OSError as error:
     __import__("logging").getLogger("data").warning("batch left out: %s", error)
     continue
 """.strip()
+OPTIMIZER = "optimizer = torch.optim.SGD(model.parameters(), lr=RATE)"
 NOT_TRAINED = "no trainable parameter changed by more than rounding"
 FIRST_TWO = "model = self.update_model(model, self.aggregate(results[:2], aggregate_fn=self.aggregate_fn))"
 LIES = (
@@ -70,6 +71,16 @@ LIES = (
         "takes nothing of the models that it gets at client.py:",
         Edit("model.py", "super().__init__", "torch.manual_seed(0)"),
         client("model.load_state_dict", "print(received.current_round)"),
+        verdict="UNPROVEN",
+    ),
+    digits(
+        "loads_its_own_checkpoint",
+        "results_come_from_the_global_model",
+        "optimizer does not begin from the models that it gets at client.py:",
+        client("RATE = ", "RATE, own = 0.05, None"),
+        client("model.load_state_dict", f"model.load_state_dict(own or received.params)\n{OPTIMIZER}"),
+        client("step(model, RATE)", "optimizer.step()"),
+        client("    meta = ", 'own, meta = params, {"NUM_STEPS_CURRENT_ROUND": steps}'),
         verdict="UNPROVEN",
     ),
     digits(

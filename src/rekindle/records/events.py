@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lines of ``evidence/*.jsonl`` and ``samples.jsonl``: what trainers, job.py and the driver saw."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -189,15 +189,14 @@ class ModelEvent(Event, kw_only=True, frozen=True, tag="model"):
 
 
 class LoadEvent(Event, kw_only=True, frozen=True, tag="load"):
-    """A trainer got a model and took nothing of it, or something of a later one.
-
-    It read no parameter, or none had the name of one in its torch model.
-    """
+    """A trainer got a model and took nothing of it, or something of a later one."""
 
     site: Text
     place: Text
     """The file and line of the job's own code."""
     took: bool
+    by: Literal["reads", "steps"] = "reads"
+    """Whether it read a parameter that has a name of its torch model; or began its steps from one."""
 
 
 class GpuSample(msgspec.Struct, kw_only=True, frozen=True):

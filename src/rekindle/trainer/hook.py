@@ -29,12 +29,14 @@ from .data import STAND_INS
 from .gloo import wait_at_exit
 from .imports import watch_exit, watch_imports
 from .loads import watch_loads, watch_receipts
+from .starts import Starts, watch_exchange, watch_steps
 from .variables import MEMBER, SERVER, WORKSPACE
 from .waits import hasten_downloads, hasten_pipes, join_agents
 
 Patch = Callable[[ModuleType], None]
 _NVFLARES = ("nvflare", "__main__")
 """The loggers of NVFlare's client."""
+_STARTS = Starts()
 _GIVEN = "local"
 """Folder of a simulation's workspace with settings that NVFlare reads, and keeps as it empties the rest."""
 
@@ -136,7 +138,8 @@ def _logs_apart(module: ModuleType) -> None:
 
 def _join_and_watch(module: ModuleType) -> None:
     join_agents(module)
-    watch_receipts(module)
+    watch_exchange(module, _STARTS)
+    watch_receipts(module)  # last: it notes who reads a model
 
 
 PATCHES: dict[str, Patch] = {
@@ -152,6 +155,7 @@ PATCHES: dict[str, Patch] = {
     "nvflare.fuel.f3.streaming.download_service": hasten_downloads,
     "nvflare.client.api": _join_and_watch,
     "torch.nn.modules.module": watch_loads,
+    "torch.optim.optimizer": partial(watch_steps, starts=_STARTS),
     "torch.distributed.distributed_c10d": lambda module: wait_at_exit(),
 }
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 from .variables import WORKSPACE
 
@@ -19,17 +19,18 @@ from .variables import WORKSPACE
 class Watch:
     """The lines of a job's code that got models in this process, and whether any was taken there."""
 
-    def __init__(self) -> None:
-        """Start before the first model."""
+    def __init__(self, *, settles: bool = True) -> None:
+        """Start before the first model; ``settles``: where one was taken, no later one is asked for."""
         self._took: dict[str, bool] = {}
+        self._settles = settles
 
-    def note(self, place: str, took: bool) -> None:
-        """Record a line whose first model was not taken, and once more if a later one was."""
+    def note(self, place: str, took: bool, by: Literal["reads", "steps"] = "reads") -> None:
+        """Record a line whose model was not taken, and once more if a later one was."""
         before = self._took.get(place)
-        if not place or before or before is took:
+        if not place or (before and self._settles) or before is took:
             return
         if not took or before is False:
-            _record(place, took)
+            _record(place, took, by)
         self._took[place] = took
 
 
@@ -42,7 +43,7 @@ def watch_loads(module: ModuleType) -> None:
         found = load(self, state_dict, *arguments, **options)
         with suppress(Exception):  # whatever becomes of our note, the trainer goes on
             if state_dict:
-                watch.note(_find_place(), len(found.unexpected_keys) < len(state_dict))
+                watch.note(find_line(), len(found.unexpected_keys) < len(state_dict))
         return found
 
     module.Module.load_state_dict = loaded
@@ -62,7 +63,7 @@ class Received:
         self._watch.note(self._place, self._read)
         self._last, self._place, self._read = model, "", True
         if model is not None and model.params:
-            self._place, self._read = _find_place(), False
+            self._place, self._read = find_line(), False
             self._have_noted(model)
 
     def _have_noted(self, model: Any) -> None:
@@ -101,7 +102,7 @@ def watch_receipts(module: ModuleType) -> None:
     module.receive = noted  # type: ignore[attr-defined]  # NVFlare has it
 
 
-def _find_place() -> str:
+def find_line() -> str:
     """Return the line of the job's own code that loads; nothing if it is elsewhere."""
     code = Path(os.environ[WORKSPACE]).parent
     frame: Any = sys._getframe(1)
@@ -110,8 +111,8 @@ def _find_place() -> str:
     return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame else ""
 
 
-def _record(place: str, took: bool) -> None:
+def _record(place: str, took: bool, by: str) -> None:
     from .evidence import Evidence, name_server  # noqa: PLC0415 - few processes need it
 
     site = sys.modules["nvflare.client.api"].get_site_name()
-    Evidence(f"{site}.{name_server()}").write("load", site=site, place=place, took=took)
+    Evidence(f"{site}.{name_server()}").write("load", site=site, place=place, took=took, by=by)

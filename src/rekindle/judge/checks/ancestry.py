@@ -163,16 +163,20 @@ def _unlike_others(first: list[EvidenceLine[TaskEvent]]) -> Iterator[Result]:
         yield unknown(message, line)
 
 
+_NOT_TAKEN = {
+    "reads": "{site} takes nothing of the models that it gets at {place}: it reads no parameter, or loads "
+    "them with strict=False and other names. It may train a model of its own.",
+    "steps": "{site}'s optimizer does not begin from the models that it gets at {place}, but from weights "
+    "that the site had before: it may load a checkpoint of its own.",
+}
+
+
 def _not_taken(run: Run) -> Iterator[Result]:
-    """Yield each line of code that got models and took nothing of any."""
-    lines = run.find(LoadEvent)
-    took = {(line.event.site, line.event.place) for line in lines if line.event.took}
-    for line in (line for line in lines if (line.event.site, line.event.place) not in took):
-        message = (
-            f"{line.event.site} takes nothing of the models that it gets at {line.event.place}: it reads no "
-            "parameter, or loads them with strict=False and other names. It may train a model of its own."
-        )
-        yield unknown(message, line)
+    """Yield each line of code that got models and took nothing of them, up to the last."""
+    last = {(line.event.site, line.event.place, line.event.by): line for line in run.find(LoadEvent)}
+    for (site, place, by), line in last.items():
+        if not line.event.took:
+            yield unknown(_NOT_TAKEN[by].format(site=site, place=place), line)
 
 
 def _mistaken(first: list[TaskEvent]) -> str | None:

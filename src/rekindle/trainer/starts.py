@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Notes where a trainer's steps begin from weights of its own, and not from the model that it got last.
+
+It reads the model, and then loads a checkpoint of its own. Weights show nothing of that once a run has
+converged. Only the standard library is imported here; arrays bring their own methods.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import wraps
+from types import ModuleType
+from typing import Any
+from weakref import WeakSet
+
+from .arrays import select_floating
+from .loads import Watch, find_line
+
+_VALUES = 16
+"""Of each array, evenly spread: no two models have them in common by chance."""
+_KEPT = 4
+"""Models of the trainer's own: what its steps began from and what it sent, in two rounds."""
+
+Values = tuple[float, ...]
+Samples = dict[tuple[int, ...], list[Values]]
+"""Some values of each array of a model, by its shape."""
+
+
+class Starts(threading.local):
+    """What the steps of this thread's trainer began from, since it got a model."""
+
+    def __init__(self) -> None:
+        """Start before the first model."""
+        self._watch, self._last, self._place = Watch(settles=False), None, ""
+        self._got: Samples = {}
+        self._own: deque[Samples] = deque(maxlen=_KEPT)
+        self._stepped: WeakSet[Any] = WeakSet()
+        self._took: bool | None = None
+
+    def receive(self, model: Any) -> None:
+        """Take the model that steps should begin from; it may be the last one again."""
+        if model is None or model is self._last:
+            return
+        self._last, self._place, self._took = model, find_line(), None
+        self._got = _sample_arrays(select_floating(model.params or {}).values())
+        self._stepped = WeakSet()
+
+    def step(self, optimizer: Any) -> None:
+        """See what the first step of an optimizer begins from, before it."""
+        moved = [
+            each for group in optimizer.param_groups for each in group["params"] if each.grad is not None
+        ]
+        if not moved or not self._got or self._took or optimizer in self._stepped:
+            return
+        self._stepped.add(optimizer)
+        own: list[bool] = []
+        for array in moved:
+            shape, began = tuple(array.shape), _sample_values(array)
+            got = {_round_values(values, array) for values in self._got.get(shape, ())}
+            earlier = {_round_values(values, array) for model in self._own for values in model.get(shape, ())}
+            if began in got - earlier:
+                self._took = True
+            elif began and got - earlier:
+                own.append(began in earlier)
+        self._own.append(_sample_arrays(moved))
+        if own and all(own) and not self._took:
+            self._took = False
+
+    def send(self, model: Any) -> None:
+        """Note what the steps of this round began from; and keep what the trainer sends."""
+        if self._took is not None:
+            self._watch.note(self._place, self._took, "steps")
+        self._own.append(_sample_arrays(select_floating(getattr(model, "params", None) or {}).values()))
+
+
+def watch_exchange(module: ModuleType, starts: Starts) -> None:
+    """From here on models that the Client API hands to a trainer, or takes from it, are noted."""
+    receive, send = module.receive, module.send
+
+    @wraps(receive)
+    def received(*arguments: Any, **options: Any) -> Any:
+        model = receive(*arguments, **options)
+        with suppress(Exception):  # whatever becomes of our note, the trainer goes on
+            starts.receive(model)
+        return model
+
+    @wraps(send)
+    def sent(model: Any, *arguments: Any, **options: Any) -> Any:
+        with suppress(Exception):  # as above
+            starts.send(model)
+        return send(model, *arguments, **options)
+
+    module.receive, module.send = received, sent  # type: ignore[attr-defined]  # NVFlare has them
+
+
+def watch_steps(module: ModuleType, starts: Starts) -> None:
+    """From here on steps of torch's optimizers are noted."""
+
+    def note(optimizer: Any, arguments: Any, options: Any) -> None:
+        with suppress(Exception):  # as above
+            starts.step(optimizer)
+
+    module.register_optimizer_step_pre_hook(note)
+
+
+def _sample_arrays(arrays: Iterable[Any]) -> Samples:
+    found: Samples = {}
+    for array in arrays:
+        found.setdefault(tuple(array.shape), []).append(_sample_values(array))
+    return found
+
+
+def _sample_values(array: Any) -> Values:
+    """Return some values of an array; none where all of them are one, as in a layer before its training."""
+    flat = array.detach().reshape(-1) if hasattr(array, "detach") else array.reshape(-1)
+    values = flat[:: max(1, len(flat) // _VALUES)][:_VALUES].tolist()
+    return tuple(values) if len({*values}) > 1 else ()
+
+
+def _round_values(values: Values, like: Any) -> Values:
+    """Return values as an array of that type has them."""
+    return tuple(like.new_tensor(values, device="cpu").tolist())

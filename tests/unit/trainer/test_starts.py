@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the steps of a trainer begin from the model that it got last, or from one of its own."""
+
+import json
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from rekindle.trainer import starts
+
+
+class Array:
+    """As much of a tensor as is asked: numbers in a row."""
+
+    dtype = "float32"
+
+    def __init__(self, numbers):
+        self.numbers = [*numbers]
+        self.shape = (len(self.numbers),)
+
+    def __len__(self):
+        return len(self.numbers)
+
+    def reshape(self, size):
+        return self
+
+    def detach(self):
+        return self
+
+    def __getitem__(self, part):
+        return Array(self.numbers[part])
+
+    def tolist(self):
+        return self.numbers
+
+    def new_tensor(self, values, device):
+        return Array(map(float, values))
+
+
+class Optimizer:
+    """Like torch's."""
+
+    def __init__(self, *arrays, grad=True):
+        for array in arrays:
+            array.grad = array if grad else None
+        self.param_groups = [{"params": arrays}]
+
+
+def model(*arrays):
+    return SimpleNamespace(params={str(number): Array(array) for number, array in enumerate(arrays)})
+
+
+@pytest.fixture
+def rounds(tmp_path, monkeypatch):
+    """Return what has a trainer get, step from and send models, round by round; and what was recorded."""
+    monkeypatch.setenv("REKINDLE_EVIDENCE", str(tmp_path))
+    monkeypatch.setattr(starts, "find_line", lambda: "client.py:5")
+    monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(ndarray=(), generic=()))
+    client = SimpleNamespace(get_site_name=lambda: "site-2", receive=None, send=lambda model: None)
+    monkeypatch.setitem(sys.modules, "nvflare.client.api", client)
+    hooks, noted = [], starts.Starts()
+    starts.watch_steps(SimpleNamespace(register_optimizer_step_pre_hook=hooks.append), noted)
+
+    def run(*exchanges):
+        got = iter([exchange[0] for exchange in exchanges])
+        client.receive = lambda: next(got, None)
+        starts.watch_exchange(client, noted)
+        for _, optimizers, sent in exchanges:
+            client.receive()
+            for optimizer in optimizers:
+                hooks[0](optimizer, (), {})
+            client.send(sent)
+        found = tmp_path / "site-2.server.jsonl"
+        lines = found.read_text().splitlines() if found.exists() else []
+        return [(one["place"], one["took"], one["by"]) for one in map(json.loads, lines)]
+
+    return run
+
+
+A, B, C, D, E = ([float(start + number) for number in range(40)] for start in range(5))
+OWN, TAKEN = ("client.py:5", False, "steps"), ("client.py:5", True, "steps")
+
+
+def steps(*arrays, **options):
+    return [Optimizer(*map(Array, arrays), **options)]
+
+
+@pytest.mark.parametrize(
+    ("second", "third", "recorded"),
+    [
+        (steps(C), steps(E), []),
+        (steps(B), steps(D), [OWN]),
+        (steps(B), steps(E), [OWN, TAKEN]),
+        (steps(A), steps(A), [OWN]),
+        (steps(B) + steps(C), steps(D) + steps(E), []),
+        (steps([0.5 * each for each in range(40)]), steps([0.25 * each for each in range(40)]), []),
+        (steps(B, grad=False), steps(D, grad=False), []),
+        (steps(B[:9]), steps(D[:9]), []),
+        ([], [], []),
+    ],
+    ids=[
+        "the model that it got",
+        "what it sent last",
+        "its own once",
+        "one file in each round",
+        "a model of its own, and then the one that it got",
+        "something else, such as a mixture",
+        "frozen",
+        "another shape",
+        "no optimizer",
+    ],
+)
+def test_steps_from_weights_of_its_own_are_recorded(rounds, second, third, recorded):
+    first = (model(A), steps(A), model(B))
+    assert rounds(first, (model(C), second, model(D)), (model(E), third, model(A))) == recorded
+
+
+def test_a_layer_that_nobody_trains_shows_nothing(rounds):
+    """It is the same in the model that it got and in its own."""
+    same, zeros = A[5:30], [0.0] * 12
+    first = (model(A, same, zeros), steps(A, same, zeros), model(B, same, zeros))
+    assert rounds(first, (model(C, same, zeros), steps(B, same, zeros), model(D))) == [OWN]
+    assert rounds(first, (model(C, same, zeros), steps(same, zeros), model(D))) == [OWN, TAKEN][:1]
+
+
+def test_what_cannot_be_seen_hinders_no_trainer(rounds):
+    assert rounds((model(A), [None], None), (None, [object()], object())) == []
