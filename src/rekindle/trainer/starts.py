@@ -54,18 +54,25 @@ class Starts(threading.local):
         if not moved or not self._got or self._took or optimizer in self._stepped:
             return
         self._stepped.add(optimizer)
+        kinds = {(tuple(array.shape), array.dtype): array for array in moved}
+        known = {kind: self._list_known(kind[0], like) for kind, like in kinds.items()}
         own: list[bool] = []
         for array in moved:
-            shape, began = tuple(array.shape), _sample_values(array)
-            got = {_round_values(values, array) for values in self._got.get(shape, ())}
-            earlier = {_round_values(values, array) for model in self._own for values in model.get(shape, ())}
-            if began in got - earlier:
+            fresh, earlier = known[tuple(array.shape), array.dtype]
+            began = _sample_values(array)
+            if began in fresh:
                 self._took = True
-            elif began and got - earlier:
+            elif began and fresh:
                 own.append(began in earlier)
         self._own.append(_sample_arrays(moved))
         if own and all(own) and not self._took:
             self._took = False
+
+    def _list_known(self, shape: tuple[int, ...], like: Any) -> tuple[set[Values], set[Values]]:
+        """Return what arrays of that shape have in the model alone, and in those of the trainer's own."""
+        got = {_round_values(values, like) for values in self._got.get(shape, ())}
+        own = {_round_values(values, like) for model in self._own for values in model.get(shape, ())}
+        return got - own, own
 
     def send(self, model: Any) -> None:
         """Note what the steps of this round began from; and keep what the trainer sends."""
