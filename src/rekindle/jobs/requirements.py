@@ -1,35 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a job requires: as its job.yml lists it, or a file of packages beside its code."""
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
-import tomllib
+import yaml
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from rekindle.records import RecordError
+
+from .package_files import FILES, read_package_file
 
 
 class RequirementsError(RecordError):
     """What a job requires cannot be read, or is no package of an index."""
 
 
-_FILES = ("requirements.txt", "pyproject.toml")
-"""That are found by themselves, the first that is there."""
-_DEEPEST = 5
-
-
 def find_package_file(places: Iterable[Path]) -> tuple[Path | None, tuple[str, ...]]:
-    """Return the first file of packages in ``places``, and what it lists; None and nothing if there is none.
+    """Return the first file in ``places`` that lists packages, and these; None and nothing if there is none.
 
     Raises:
         RequirementsError: it cannot be read, or lists something else than packages of an index.
     """
-    files = (place / name for place in places for name in _FILES)
-    found = next((path for path in files if path.is_file()), None)
-    return found, _in_file(found) if found else ()
+    files = [place / name for place in places for name in FILES]
+    listed = ((path, _in_file(path)) for path in files if path.is_file())
+    return next((found for found in listed if found[1]), (None, ()))
 
 
 def read_requirements(given: object, path: Path) -> tuple[str, ...]:
@@ -38,16 +34,13 @@ def read_requirements(given: object, path: Path) -> tuple[str, ...]:
 
 
 def _in_file(path: Path) -> tuple[str, ...]:
-    """Return what a requirements.txt, or the [project] of a pyproject.toml, lists.
+    """Return what a file of packages lists.
 
     It raises what `find_package_file` does.
     """
     try:
-        if path.suffix == ".toml":
-            lines = tomllib.loads(path.read_text(encoding="utf-8")).get("project", {}).get("dependencies", [])
-        else:
-            lines = list(_lines(path, _DEEPEST))
-    except (OSError, ValueError, AttributeError) as error:
+        lines = read_package_file(path)
+    except (OSError, ValueError, AttributeError, TypeError, yaml.YAMLError) as error:
         reason = (isinstance(error, OSError) and error.strerror) or " ".join(str(error).split())
         fix = "correct it, or list the packages as requirements: in job.yml."
         raise RequirementsError(f"{path} cannot be read: {reason.rstrip('.')}.", fix) from None
@@ -82,14 +75,3 @@ def _normal(lines: object, path: Path) -> tuple[str, ...]:
         requirement.name = canonicalize_name(requirement.name)
         found.add(str(requirement))
     return tuple(sorted(found))
-
-
-def _lines(path: Path, depth: int) -> Iterator[str]:
-    """Yield the lines of a requirements.txt, and of the files that it includes."""
-    text = path.read_text(encoding="utf-8-sig").replace("\\\n", " ")
-    for line in (re.sub(r"(^|\s)#.*", "", line).strip() for line in text.splitlines()):
-        included = re.match(r"(?:-r|--requirement)[\s=]*(?P<name>\S.*)", line)
-        if included and depth:
-            yield from _lines(path.parent / included["name"], depth - 1)
-        elif line:
-            yield line

@@ -33,6 +33,39 @@ def job(tmp_path):
 TOML = '[project]\nname = "x"\ndependencies = ["monai==1.5.1"]\n'
 
 
+POETRY = """
+[tool.poetry.dependencies]
+python = "^3.10"
+monai = "^1.5.1"
+timm = {version = "~0.9", extras = ["all"], markers = "python_version > '3.9'"}
+einops = "*"
+rich = "0.0.1"
+numpy = ">=1.26,<3"
+zarr = "^0.0.3"
+gdcm = {version = "^3", optional = true}
+[tool.poetry.group.dev.dependencies]
+pytest = "*"
+"""
+CONDA = """
+name: fl
+dependencies:
+  - python=3.10
+  - pytorch::pytorch
+  - pip:
+    - timm
+    - -r more.txt
+"""
+OPTIONS = """
+--extra-index-url https://index.example/simple
+-i https://index.example/simple
+-f https://index.example/wheels.html
+--pre
+timm==1.0 --hash=sha256:0123 \\
+    --hash=sha256:4567
+einops
+"""
+
+
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [
@@ -45,6 +78,24 @@ TOML = '[project]\nname = "x"\ndependencies = ["monai==1.5.1"]\n'
         ({"pyproject_toml": TOML}, ("monai==1.5.1",)),
         ({"pyproject_toml": TOML, "requirements_txt": "timm"}, ("timm",)),
         ({"requirements_txt": "timm", "example": CONTAINER}, ()),
+        ({"requirements_txt": OPTIONS}, ("einops", "timm==1.0")),
+        ({"requirements_txt": "-e .\ntimm", "pyproject_toml": TOML}, ("monai==1.5.1", "timm")),
+        ({"requirements_txt": "--editable=.[dev]", "pyproject_toml": TOML}, ("monai==1.5.1",)),
+        ({"requirements_txt": "."}, ()),
+        ({"environment_yml": CONDA, "more_txt": "einops"}, ("einops", "timm")),
+        ({"environment_yml": CONDA, "more_txt": "", "pyproject_toml": "[tool.ruff]"}, ("timm",)),
+        ({"environment_yaml": "name: fl\ndependencies: [python=3.10]"}, ()),
+        (
+            {"pyproject_toml": POETRY},
+            (
+                "einops",
+                "monai<2,>=1.5.1",
+                "numpy<3,>=1.26",
+                "rich==0.0.1",
+                'timm[all]<0.10,>=0.9; python_version > "3.9"',
+                "zarr<0.0.4,>=0.0.3",
+            ),
+        ),
     ],
 )
 def test_what_a_job_requires_is_found_where_it_stands(job, given, wanted):
@@ -63,7 +114,14 @@ def test_the_same_set_has_one_environment_and_none_the_plain_one(job):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"requirements_txt": "-e .\n"}, "requires '-e .', which is no package of an index by its name"),
+        (
+            {"requirements_txt": "-e ../a\n"},
+            "requires '-e ../a', which is no package of an index by its name",
+        ),
+        ({"pyproject_toml": '[tool.poetry.dependencies]\na = {git = "b"}'}, "requires \"a @ {'git': 'b'}\""),
+        ({"pyproject_toml": '[tool.poetry.dependencies]\na = "^1 || ^2"'}, "which is no package of an index"),
+        ({"environment_yml": "- a"}, "environment.yml cannot be read: "),
+        ({"environment_yml": "a: ["}, "environment.yml cannot be read: "),
         ({"lines": "requirements: ['x @ https://a/x.whl']\n"}, "which is no package of an index"),
         ({"lines": "requirements: {monai: 1}\n"}, "has requirements that are no list"),
         ({"lines": "requirements: none.txt\n"}, "none.txt cannot be read: No such file"),
