@@ -8,7 +8,14 @@ from pathlib import Path
 from rekindle.flare.workspace import SERVER
 from rekindle.host import background, files, folders
 from rekindle.records import RecordError, RunSpec
-from rekindle.records.events import AnyEvent, DeviceEvent, RoundEvent, TaskEvent, decode_event
+from rekindle.records.events import (
+    AnyEvent,
+    DeviceEvent,
+    LoadEvent,
+    RoundEvent,
+    TaskEvent,
+    decode_event,
+)
 
 from .results import RoundResults
 from .snapshot import Process
@@ -27,6 +34,8 @@ class Reporter:
         self._count = 0
         self.results = RoundResults(spec.job.rounds, spec.silence_s)
         """When each result came."""
+        self.turning: str | None = None
+        """The site whose trainer gets one model over and over, and the line of its code."""
         self._sites: set[str] = set()
         self._result: TaskEvent | None = None
 
@@ -62,6 +71,8 @@ class Reporter:
             self.results.take(event, elapsed_s)
             self._result = event
             self._sites.add(event.site)
+        if isinstance(event, LoadEvent) and event.by == "turns":
+            self.turning = None if event.took else f"{event.site} gets the same model at {event.place}"
         if isinstance(event, RoundEvent):
             self._rounds.setdefault(event.round, event.time)
             if self._last is None or event.time > self._last.time:

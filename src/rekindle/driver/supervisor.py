@@ -165,7 +165,7 @@ def _run(place: Place, environ: dict[str, str], clock: RunClock, reporter: Repor
                     if place.rests():
                         watchdog.rest(now)
                     seen = nodes.join(now, sampler.sample(now))
-                    message = watchdog.look(*seen, starting=reporter.is_starting)
+                    message = watchdog.look(*seen, starting=reporter.is_starting, turning=reporter.turning)
                     message = message or reporter.results.find_overdue(elapsed)
                     if message is not None:
                         end = _End("hung", message=message)

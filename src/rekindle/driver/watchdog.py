@@ -108,21 +108,30 @@ class Watchdog:
         self._peaks_kib: dict[Key, int] = {}
         self._fruitless_s = self._longest_s = 0.0
         self._clients: set[str] = set()
+        self._turning: str | None = None
 
     def rest(self, now: Snapshot) -> None:
         """Count ``now`` as progress: others have to move first."""
         self._moved_at = now.at
 
-    def look(self, now: Snapshot, gpus: dict[str, GpuSample], *, starting: bool = False) -> str | None:
+    def look(
+        self,
+        now: Snapshot,
+        gpus: dict[str, GpuSample],
+        *,
+        starting: bool = False,
+        turning: str | None = None,
+    ) -> str | None:
         """Return what is wrong with the run, one sentence; None if it may continue.
 
         Args:
             now: the run at this moment.
             gpus: the newest sample of the assigned GPUs, by UUID.
             starting: whether a site has yet to show that its trainer has begun.
+            turning: which trainer gets the same model over and over: its work is no progress.
         """
-        limit_s: float = self._silence_s
-        if starting:
+        self._turning, limit_s = turning, float(self._silence_s)
+        if starting and not turning:
             limit_s = max(limit_s, min(_STARTING * limit_s, _STARTING_S))
         message = self._stuck(now)
         if message is None and now.at - self._last.at >= LOOK_S:
@@ -175,6 +184,10 @@ class Watchdog:
     def _silent(self, now: Snapshot, gpus: dict[str, GpuSample], limit_s: float) -> str | None:
         if now.at - self._moved_at <= limit_s:
             return None
+        if self._turning:
+            return (
+                f"{self._turning} over and over, sends no result, and logs nothing new for {limit_s:.0f} s."
+            )
         last = f"no activity of the {'GPUs' if gpus else 'processes'}"
         if self._fruitless_s > self._patience_s:
             last = f"and nothing came of {self._fruitless_s:.0f} s of CPU time"
@@ -192,6 +205,8 @@ class Watchdog:
         On a CPU, work without a result counts until it exceeds the run's patience.
         """
         grew = now.said != self._last.said or self._loads(now.processes)
+        if self._turning:
+            return grew
         on_gpu = any(gpu.processes for gpu in gpus.values())
         if grew or on_gpu:
             self._longest_s = max(self._longest_s, self._fruitless_s)

@@ -195,8 +195,9 @@ class LoadEvent(Event, kw_only=True, frozen=True, tag="load"):
     place: Text
     """The file and line of the job's own code."""
     took: bool
-    by: Literal["reads", "steps"] = "reads"
-    """Whether it read a parameter that has a name of its torch model; or began its steps from one."""
+    by: Literal["reads", "steps", "turns"] = "reads"
+    """Whether it read a parameter that has a name of its torch model; began its steps from one; sent a result
+    before it got the same model for ever."""
 
 
 class GpuSample(msgspec.Struct, kw_only=True, frozen=True):

@@ -21,17 +21,17 @@ class Watch:
 
     def __init__(self, *, settles: bool = True) -> None:
         """Start before the first model; ``settles``: where one was taken, no later one is asked for."""
-        self._took: dict[str, bool] = {}
+        self._took: dict[tuple[str, str], bool] = {}
         self._settles = settles
 
-    def note(self, place: str, took: bool, by: Literal["reads", "steps"] = "reads") -> None:
+    def note(self, place: str, took: bool, by: Literal["reads", "steps", "turns"] = "reads") -> None:
         """Record a line whose model was not taken, and once more if a later one was."""
-        before = self._took.get(place)
+        before = self._took.get((place, by))
         if not place or (before and self._settles) or before is took:
             return
         if not took or before is False:
             _record(place, took, by)
-        self._took[place] = took
+        self._took[place, by] = took
 
 
 def watch_loads(module: ModuleType) -> None:

@@ -2,7 +2,8 @@
 """Notes where a trainer's steps begin from weights of its own, and not from the model that it got last.
 
 It reads the model, and then loads a checkpoint of its own. Weights show nothing of that once a run has
-converged. Only the standard library is imported here; arrays bring their own methods.
+converged. Also noted is a trainer that gets the same model for ever, as it sends nothing. Only the standard
+library is imported here; arrays bring their own methods.
 """
 
 import threading
@@ -22,6 +23,9 @@ _VALUES = 16
 _KEPT = 4
 """Models of the trainer's own: what its steps began from and what it sent, in two rounds."""
 
+_TURNS = 50
+"""That one model is got, where a trainer never comes to send a result; others ask for it a few times."""
+
 Values = tuple[float, ...]
 Samples = dict[tuple[int, ...], list[Values]]
 """Some values of each array of a model, by its shape."""
@@ -37,9 +41,13 @@ class Starts(threading.local):
         self._own: deque[Samples] = deque(maxlen=_KEPT)
         self._stepped: WeakSet[Any] = WeakSet()
         self._took: bool | None = None
+        self._turns = 0
 
     def receive(self, model: Any) -> None:
         """Take the model that steps should begin from; it may be the last one again."""
+        self._turns = self._turns + 1 if model is self._last else 1
+        if model is not None and self._turns == _TURNS:
+            self._watch.note(self._place, took=False, by="turns")
         if model is None or model is self._last:
             return
         self._last, self._place, self._took = model, find_line(), None
@@ -76,8 +84,10 @@ class Starts(threading.local):
 
     def send(self, model: Any) -> None:
         """Note what the steps of this round began from; and keep what the trainer sends."""
+        if self._turns >= _TURNS:
+            self._watch.note(self._place, took=True, by="turns")
         if self._took is not None:
-            self._watch.note(self._place, self._took, "steps")
+            self._watch.note(self._place, self._took, by="steps")
         self._own.append(_sample_arrays(select_floating(getattr(model, "params", None) or {}).values()))
 
 

@@ -47,6 +47,23 @@ def test_before_the_first_round_it_is_told_what_begins(trainers):
     assert said(job, server, client).endswith("compute their first batch")
 
 
+def test_a_trainer_that_gets_one_model_for_ever_is_told_until_it_sends_a_result(trainers):
+    run, _ = trainers
+    spec = read_record(run / "spec.json", RunSpec)
+    reporter, file = Reporter(run, spec), run / "evidence" / "site-1.server.jsonl"
+
+    def told(**fields):
+        line = {"event": "load", "time": 1.0, "nonce": spec.nonce, "site": "site-1", "place": "client.py:9"}
+        with file.open("a") as stream:
+            print(json.dumps({**line, **fields}), file=stream)
+        reporter.report(1.0)
+        return reporter.turning
+
+    assert told(took=False, by="steps") is None
+    assert told(took=False, by="turns") == "site-1 gets the same model at client.py:9"
+    assert told(took=True, by="turns") is None
+
+
 def test_a_run_is_starting_until_a_rank_has_its_device(trainers):
     run, lines = trainers
     reporter = Reporter(run, read_record(run / "spec.json", RunSpec))

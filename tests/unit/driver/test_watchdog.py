@@ -67,7 +67,7 @@ class Story:
         self.processes[pid] = replace(self.processes[pid], **fields)
 
     def after(  # noqa: PLR0913
-        self, seconds, pid=TRAINER, *, ran=0.0, waited=0.0, slice_s=0.002, grown=0, gpus=None, starting=False
+        self, seconds, pid=TRAINER, *, ran=0.0, waited=0.0, slice_s=0.002, grown=0, gpus=None, **known
     ):
         """Let time pass, in which a process runs and waits for a CPU in these shares, and look."""
         self.at += seconds
@@ -82,7 +82,7 @@ class Story:
                 for thread, then in process.threads.items()
             }
             self.change(pid, threads=times, memory_kib=process.memory_kib + grown)
-        return self.dog.look(self._now(), gpus or {}, starting=starting)
+        return self.dog.look(self._now(), gpus or {}, **known)
 
     def lasts(self, limit_s, **share):
         """Return after how many seconds of the same the run is reported dead, and the message."""
@@ -107,6 +107,20 @@ def test_gpus_that_work_are_progress_and_gpus_that_wait_for_a_collective_are_not
     assert story.lasts(600, gpus=_gpu(memory_utilisation=0, utilisation=4)) is None
     seconds, message = story.lasts(600, ran=1.0, gpus=_gpu(memory_utilisation=0))
     assert (seconds, "no activity of the GPUs" in message) == (65, True)
+
+
+def test_a_trainer_that_gets_the_same_model_for_ever_is_silent_whatever_it_computes(story):
+    for busy in ({"ran": 1.0}, {"ran": 1.0, "gpus": _gpu(memory_utilisation=9)}):
+        turning = {**busy, "turning": "site-1 gets the same model at client.py:9", "starting": True}
+        story.said += 1
+        assert story.after(5, **turning) is None
+        seconds, message = story.lasts(600, **turning)
+        assert seconds == 65
+        assert message == (
+            "site-1 gets the same model at client.py:9 over and over, sends no result, "
+            "and logs nothing new for 60 s."
+        )
+    assert story.lasts(300, ran=1.0) is None
 
 
 def test_what_is_new_in_a_file_is_progress_and_the_silence_after_it_is_not(story):

@@ -62,12 +62,13 @@ def rounds(tmp_path, monkeypatch):
     hooks, noted = [], starts.Starts()
     starts.watch_steps(SimpleNamespace(register_optimizer_step_pre_hook=hooks.append), noted)
 
-    def run(*exchanges):
-        got = iter([exchange[0] for exchange in exchanges])
+    def run(*exchanges, times=1):
+        got = iter([model for exchange in exchanges for model in [exchange[0]] * times])
         client.receive = lambda: next(got, None)
         starts.watch_exchange(client, noted)
         for _, optimizers, sent in exchanges:
-            client.receive()
+            for _ in range(times):
+                client.receive()
             for optimizer in optimizers:
                 hooks[0](optimizer, (), {})
             client.send(sent)
@@ -122,6 +123,12 @@ def test_a_layer_that_nobody_trains_shows_nothing(rounds):
     first = (model(A, same, zeros), steps(A, same, zeros), model(B, same, zeros))
     assert rounds(first, (model(C, same, zeros), steps(B, same, zeros), model(D))) == [OWN]
     assert rounds(first, (model(C, same, zeros), steps(same, zeros), model(D))) == [OWN, TAKEN][:1]
+
+
+@pytest.mark.parametrize(("times", "recorded"), [(49, []), (50, [False, True]), (200, [False, True])])
+def test_a_model_that_is_got_for_ever_is_recorded_until_something_is_sent(rounds, times, recorded):
+    found = rounds((model(A), [], model(B)), times=times)
+    assert found == [("client.py:5", took, "turns") for took in recorded]
 
 
 def test_what_cannot_be_seen_hinders_no_trainer(rounds):

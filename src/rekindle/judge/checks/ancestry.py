@@ -168,6 +168,7 @@ _NOT_TAKEN = {
     "them with strict=False and other names. It may train a model of its own.",
     "steps": "{site}'s optimizer does not begin from the models that it gets at {place}, but from weights "
     "that the site had before: it may load a checkpoint of its own.",
+    "turns": "{site} gets the same model at {place} over and over, and sends no result.",
 }
 
 
