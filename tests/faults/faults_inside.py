@@ -253,6 +253,16 @@ FAULTS = [
         verdict="HUNG",
     ),
     Fault(
+        "a trainer that asks for the same model for ever",
+        r"site-2 gets the same model at client\.py:\d+ over and over, sends no result",
+        _client(
+            IN_ROUND,
+            f"{MARK}\nwhile SITE == 'site-2' and received is not None:\n"
+            "    __import__('nvflare.client').client.receive()\n    sum(range(10**6))",
+        ),
+        verdict="HUNG",
+    ),
+    Fault(
         "output closed, then a crash",
         r"site-2 rank 0 raised ValueError: shapes differ at",
         _client(
