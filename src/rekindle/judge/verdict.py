@@ -25,6 +25,7 @@ from rekindle.records import (
 )
 from rekindle.records.action import Action
 from rekindle.records.base import has_schema
+from rekindle.records.events import LoadEvent
 
 from . import summary
 from .check import CHECKS, check_run, rank_result
@@ -41,6 +42,10 @@ _FOREIGN: dict[VerdictKind, str] = {
 _HANGS = (
     "See what it waits for there: autopsy/stacks.txt has all frames. A task for which a trainer still waits "
     "was lost between NVFlare and it: run the job again."
+)
+_SENDS_NOTHING = (
+    "Send a result for each model that it gets: see why its code does not come to flare.send, as a Lightning "
+    "trainer does that has no batch to train on."
 )
 _PROVES = "A run proves it that ends by itself, leaves all its files, and claims something."
 """Where no check's sentence is the cause."""
@@ -191,7 +196,8 @@ def _remedy(run: Run, verdict: VerdictKind, shown: ClaimResult | None) -> str | 
         proves = "A run proves it that" if verdict == "UNPROVEN" else "A run passes that"
         return f"{proves} shows this: {CHECKS[shown.claim].holds}"
     if verdict == "HUNG":
-        return _HANGS
+        turns = {line.event.site: line.event.took for line in run.find(LoadEvent) if line.event.by == "turns"}
+        return _HANGS if all(turns.values()) else _SENDS_NOTHING
     return _PROVES if verdict == "UNPROVEN" else "Read the evidence, and the sites' logs beside it."
 
 

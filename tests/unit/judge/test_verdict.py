@@ -10,7 +10,7 @@ from samples.edits import edit, events, json_in, result_of
 
 from rekindle.judge import CHECKS, is_claim, judge_run
 from rekindle.judge.opener import open_run
-from rekindle.records import RecordError
+from rekindle.records import RecordError, RunSpec, read_record
 
 RUNS = Path(__file__).parents[2] / "recordings" / "runs"
 
@@ -97,6 +97,21 @@ def test_a_run_that_did_not_end_well_is_no_pass_whatever_it_shows(clean_run, end
     with json_in(clean_run / "ended.json") as recorded:
         recorded.update(ended)
     assert judge_run(clean_run).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("took", "remedy"), [(False, "Send a result for each model"), (True, "See what it waits")]
+)
+def test_a_trainer_that_got_one_model_for_ever_is_to_send_a_result(clean_run, took, remedy):
+    with json_in(clean_run / "ended.json") as recorded:
+        recorded.update(reason="hung", exit_status=None, message="site-1 gets the same model over and over.")
+    nonce = read_record(clean_run / "spec.json", RunSpec).nonce
+    event = {"event": "load", "nonce": nonce, "site": "site-1", "place": "client.py:9", "by": "turns"}
+    with (clean_run / "evidence/site-1.server.jsonl").open("a") as stream:
+        for number, each in enumerate((False, took)):
+            print(json.dumps({**event, "time": 5.0 + number, "took": each}), file=stream)
+    verdict = judge_run(clean_run)
+    assert (verdict.verdict, verdict.remedy[: len(remedy)]) == ("HUNG", remedy)
 
 
 def test_the_last_words_of_job_py_are_the_cause(clean_run):
