@@ -33,7 +33,8 @@ class ActionModule(Action):
         name, dest = task_vars["inventory_hostname"], Path(args["dest"])
         warnings: list[str] = []
         python = self._interpreter(task_vars)
-        through = ["env", f"REKINDLE_PYTHON={python}"] if python else []
+        through = ["env", f"REKINDLE_ROOM={round(args['min_free_gb'] * 10**9)}"]
+        through += [f"REKINDLE_PYTHON={python}"] if python else []
         frames = ask_frames(self._low_level_execute_command, args["root"], args["tmpdir"], through=through)
         host = hostfacts.read_host(frames, name, args["root"])
         for left in (dest / folders.LOGIN_RECORD, *dest.glob("node-*.json")):

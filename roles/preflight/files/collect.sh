@@ -66,6 +66,15 @@ start() { # starts a program; what keeps its file from being made is told by fil
     "$here/file"
 }
 
+# Reserves for a moment what is to be free at $root, as a quota shows in no figure of df. The file has no name by then, so
+# that nothing stays of it. What cannot reserve says nothing, and memory is not reserved.
+room() {
+    [ -n "${REKINDLE_ROOM-}" ] && [ "$(stat -f -c %T "$place")" != tmpfs ] || return 0
+    { mkdir "$here" && true >"$here/file"; } 2>/dev/null || return 0
+    exec 9>"$here/file" && rm "$here/file"
+    ! fallocate -n -l "$REKINDLE_ROOM" /proc/self/fd/9 2>&1 | grep 'quota exceeded'
+}
+
 memory() { # of the machine, and what is left of this process's groups on the way up, where they have a limit
     cat /proc/meminfo || return
     while IFS=: read -r _ of path; do
@@ -512,6 +521,7 @@ main() {
     probe files-tmpdir trial files "$tmpdir"
     probe start-root trial start "$root"
     probe start-tmpdir trial start "$tmpdir"
+    probe room-root trial room "$root"
     probe limits limits
     probe need-files tried "$need_says" files
     probe need-threads tried "$need_says" threads

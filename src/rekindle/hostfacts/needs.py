@@ -125,11 +125,10 @@ def _folders(host: HostRecord) -> Iterator[Complaint]:
             message = f"rekindle_{name} cannot be used: {failed.message}"
             fix = f"set rekindle_{name} to a place to which you write, and nobody else."
             yield Complaint(message, fix, "NONE")
-        if (
-            (failed := host.find_failed(f"files-{name}"))
-            and not failed.timed_out
-            and failed.message not in said
-        ):
+        for tried in ("files", "room"):
+            failed = host.find_failed(f"{tried}-{name}")
+            if not failed or failed.timed_out or failed.message in said:
+                continue
             said.add(failed.message)
             fix = f"free space, inodes or quota there, or set rekindle_{name} to another file system."
             yield Complaint(f"rekindle_{name} cannot be used: {failed.message}", fix, "NONE")

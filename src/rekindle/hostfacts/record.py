@@ -99,6 +99,7 @@ _TRIALS = {
     "files-tmpdir": "No file can be made, linked and locked there",
     "start-root": "No program can be started there",
     "start-tmpdir": "No program can be started there",
+    "room-root": "This user cannot have as much space there as rekindle_min_free_gb asks for",
     "interpreter": "It does not start",
     "need-files": "A process cannot have 256 files open",
     "need-threads": "A process cannot have 128 threads",

@@ -28,7 +28,7 @@ def collect(load, tmp_path, recordings):
 
         def execute(command, sudoable, in_data):
             asked.append((command, sudoable, in_data))
-            nonce = shlex.split(command)[3]
+            nonce = shlex.split(command)[5]
             printed = (again if len(asked) > 1 else change)(raw)
             return {"rc": rc, "stdout": printed.replace(RECORDED, nonce), "stderr": " no\n shell "}
 
@@ -45,8 +45,9 @@ def test_a_host_is_asked_once_and_written_down(collect, tmp_path):
     host = read_record(tmp_path / "host.json", HostRecord)
     assert result == {"changed": False, "host": dump_builtins(host), "warnings": []}
     assert (host.host, len(host.gpus)) == ("lease-1", 2)
-    assert shlex.split(command)[:3] == ["sh", "-s", "--"]
-    assert shlex.split(command)[4:] == ["~/rekindle", "/tmp", "20"]
+    room = f"REKINDLE_ROOM={ARGS['min_free_gb']}000000000"
+    assert shlex.split(command)[:5] == ["env", room, "sh", "-s", "--"]
+    assert shlex.split(command)[6:] == ["~/rekindle", "/tmp", "20"]
     assert sudoable is False
     assert script.startswith(b"#!/bin/sh")
 
@@ -81,7 +82,7 @@ def test_a_probe_that_was_late_is_tried_once_more_with_more_time(collect):
     slow = ("pythons", "disk-root")
     result, asked = collect(lambda text: late(text, *slow), again=lambda text: only(text, *slow))
     assert {**result["host"], "collected": ""} == {**healthy, "collected": ""}
-    first, second = (shlex.split(command)[4:] for command, _, _ in asked)
+    first, second = (shlex.split(command)[6:] for command, _, _ in asked)
     assert first == ["~/rekindle", "/tmp", "20"]
     assert second == ["~/rekindle", "/tmp", "60", *slow]
 

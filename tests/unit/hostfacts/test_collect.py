@@ -412,6 +412,20 @@ def test_nothing_is_tried_where_this_user_may_not_write(collect, tmp_path):
     assert (frames["files-root"].status, frames["start-root"].status) == ("0", "0")
 
 
+@pytest.mark.parametrize(
+    ("message", "status"), [("Disk quota exceeded", "1"), ("Operation not supported", "0"), ("", "0")]
+)
+def test_a_quota_is_seen_by_reserving_what_is_to_be_free(collect, fake, tmp_path, message, status):
+    fake(
+        "fallocate",
+        f"printf '%s\\n' \"$*\" >{tmp_path}/asked; echo 'fallocate failed: {message}' >&2; exit 1",
+    )
+    frame = collect("room-root", REKINDLE_ROOM="20000000000")["room-root"]
+    assert frame == Frame(status, f"fallocate failed: {message}\n" if status == "1" else "")
+    assert (tmp_path / "asked").read_text() == "-n -l 20000000000 /proc/self/fd/9\n"
+    assert collect("room-root")["room-root"] == Frame("0", "")
+
+
 def test_what_a_file_system_cannot_do_is_told_in_its_words(collect, fake):
     fake("ln", "echo 'ln: failed to create symbolic link: Operation not supported' >&2; exit 1")
     assert collect("files-root")["files-root"] == Frame(
