@@ -113,7 +113,7 @@ def _by_process(handle: Any, since_us: int) -> dict[str, int] | None:
 
 
 class WorkTotals:
-    """Adds up CPU time, bytes and sockets of each member's processes."""
+    """Adds up the CPU time of each member's processes."""
 
     def __init__(self) -> None:
         """Start without processes."""
@@ -151,7 +151,5 @@ def _worked(processes: list[Process], present: dict[int, Process]) -> MemberWork
     return MemberWork(
         nvflare_s=round(sum(process.cpu_s for process in processes if process.nvflare is not None), 3),
         others_s=round(sum(others), 3) if others else None,
-        written_bytes=sum(process.written for process in processes),
-        sockets=sum(process.sockets for process in alive),
         pids=tuple(sorted(process.pid for process in alive)),
     )

@@ -52,10 +52,6 @@ class Process:
     """Distinguishes processes with the same PID."""
     cpu_s: float = 0.0
     """CPU time, of threads that have ended too, which the kernel rounds down to 10 ms."""
-    written: int = 0
-    """Bytes written to disks."""
-    sockets: int = 0
-    """Open ones."""
     threads: dict[int, Times] = field(default_factory=dict)
     node: str | None = None
     """Where it is, if not on this machine."""
@@ -123,18 +119,8 @@ def _process(process: psutil.Process) -> Process:
         parent=process.ppid(),
         born=process.create_time(),
         cpu_s=max(sum(process.cpu_times()[:2]), sum(times.ran for times in threads.values())),
-        written=process.io_counters().write_bytes,
-        sockets=_sockets(folder),
         threads=threads,
     )
-
-
-def _sockets(folder: Path) -> int:
-    count = 0
-    for link in (folder / "fd").iterdir():
-        with suppress(FileNotFoundError):
-            count += str(link.readlink()).startswith("socket:")
-    return count
 
 
 def _threads(folder: Path) -> dict[int, Times]:

@@ -39,7 +39,6 @@ class RankEvent(Event, kw_only=True, frozen=True):
 class DeviceEvent(RankEvent, kw_only=True, frozen=True, tag="device"):
     """What a rank runs on."""
 
-    local_rank: Integer
     pid: Integer
     device: Text
     uuid: Text | None
@@ -227,8 +226,6 @@ class MemberWork(msgspec.Struct, kw_only=True, frozen=True):
     """CPU seconds of NVFlare's own, in which trainers of some jobs run too."""
     others_s: Seconds | None
     """CPU seconds of its descendants, as launched trainers are; None if there never was one."""
-    written_bytes: Integer = 0
-    sockets: Integer = 0
     pids: Few[Integer]
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from rekindle.host.variables import name_machine
 
 from .arrays import Fingerprint, sketch_model
-from .ranks import GLOBAL_RANK, LOCAL_RANK
+from .ranks import GLOBAL_RANK
 from .sites import SITE
 from .variables import SERVER
 
@@ -51,7 +51,7 @@ class Evidence:
 
     def device(self, device: str, *, uuid: str | None, name: str | None, backend: str) -> None:
         """Record what this rank runs on: its device (``cuda:0``, ``cpu``), and the collective backend."""
-        where = {"site": SITE, "rank": self._rank, "local_rank": LOCAL_RANK, "node": name_machine(os.environ)}
+        where = {"site": SITE, "rank": self._rank, "node": name_machine(os.environ)}
         fields = {"device": device, "uuid": uuid, "name": name, "backend": backend}
         self.write("device", **where, pid=os.getpid(), **fields)
 

@@ -21,7 +21,7 @@ def _spread(run):
     for rank, node in enumerate(NODES):
         for path in sorted(run.glob(f"evidence/*.rank-{rank}.jsonl")):
             device, *rounds = lines_in(path)
-            alone = {"local_rank": 0, "device": device["device"].replace("1", "0"), "node": node}
+            alone = {"device": device["device"].replace("1", "0"), "node": node}
             put_lines(path, [{**device, **alone}, *rounds])
         samples = lines_in(run / "samples.jsonl")
         for sample in samples:

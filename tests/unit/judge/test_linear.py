@@ -82,7 +82,6 @@ def _round(number):
 
 def _device(pid):
     fields = {
-        "local_rank": 0,
         "device": "cuda:0",
         "uuid": "GPU-1",
         "name": "H200",
