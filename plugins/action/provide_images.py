@@ -15,7 +15,7 @@ from rekindle.host.engines import KINDS, Docker
 from rekindle.jobs import choose_engine, name_image_archive
 from rekindle.records import Complaint, HostRecord, Image, ImagesRecord, write_record
 from rekindle.records.layout import host_in, plan_in
-from rekindle.records.text import fold_line
+from rekindle.records.text import find_last_line, fold_line
 
 _DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64})\b")
 _FREE = re.compile(r"\s(\d+)\s+\d+%\s+(/.*)$", re.MULTILINE)
@@ -67,9 +67,8 @@ class ActionModule(Action):
         done = self._loaded(engine, host, name, archive) if wheelhouse else self._done(engine.pull(name))
         if done["rc"] == 0 and (image := self._known(engine, name)):
             return image
-        lines = [line for line in (done["stderr"] or done["stdout"]).splitlines() if line.strip()]
-        reason = fold_line(lines[-1]).removeprefix("Error: ") if lines else f"{engine.path} printed nothing"
-        reason = reason[:300].rstrip(".")
+        last = fold_line(find_last_line(done["stderr"] or done["stdout"])).removeprefix("Error: ")
+        reason = last[:300].rstrip(".") or f"{engine.path} printed nothing"
         if "no space left on device" in done["stderr"].lower():
             raise Complaint(f"{host.host} has no room for the image {name}: {reason}.", _room(engine))
         if not wheelhouse:

@@ -22,6 +22,7 @@ from rekindle.host import folders
 from rekindle.jobs import lease
 from rekindle.records import format_time, write_record
 from rekindle.records.layout import host_in, plan_in
+from rekindle.records.text import find_last_line
 from rekindle.results import state
 
 _MARKER = "rekindle-kit.json"
@@ -178,7 +179,6 @@ class ActionModule(Action):
         """Run a command of the host's shell, and return what it printed; ``fails``: it may fail."""
         done = self._low_level_execute_command(command, sudoable=False)
         if done["rc"] and not fails:
-            lines = [line for line in (done["stderr"] or done["stdout"]).splitlines() if line.strip()]
-            reason = lines[-1][:300] if lines else f"status {done['rc']}"
+            reason = find_last_line(done["stderr"] or done["stdout"])[:300] or f"status {done['rc']}"
             raise TaskFailure(f"The host could not make its part of a kit: {reason}", "see what it names.")
         return "" if done["rc"] else str(done["stdout"])

@@ -12,7 +12,7 @@ from rekindle.host import storage
 from rekindle.host.paths import JOBS
 from rekindle.jobs import expand_names, list_jobs, load_job
 from rekindle.judge.known_issues import load_known_issues
-from rekindle.records import RecordError, format_time
+from rekindle.records import RecordError, explain_unwritten, format_time
 from rekindle.report.board import format_board, format_markdown
 from rekindle.report.board_page import render_board_page
 from rekindle.report.digest import format_digest
@@ -73,11 +73,9 @@ def _write_page(page: Path, current: Board, found: Mapping[Path, Results]) -> No
         for folder, results in found.items()
         if folder.resolve().is_relative_to(here)
     }
-    try:
-        storage.write_file(page, render_board_page(current, find_gpu_trends(found.values()), links).encode())
-    except OSError as error:
-        message = f"{page} cannot be written: {error.strerror}."
-        raise RecordError(message, "name a file in a folder that is there and yours.") from None
+    content = render_board_page(current, find_gpu_trends(found.values()), links).encode()
+    with explain_unwritten(page, "name a file in a folder that is there and yours."):
+        storage.write_file(page, content)
 
 
 def make_board(results: Iterable[Results], unread: list[str]) -> Board:

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rekindle accept RESULTS…``: judges hosts again, and writes norms and certificates of them."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from rekindle.acceptance import make_norms
 from rekindle.fabric.past import make_right_records
 from rekindle.host import storage
-from rekindle.records import FabricRecord, RecordError, format_time, write_record
+from rekindle.records import FabricRecord, RecordError, explain_unwritten, format_time, write_record
 from rekindle.report.acceptance import format_acceptance
 from rekindle.report.certificate import render_certificate
 from rekindle.report.table import measure_terminal
@@ -18,6 +17,8 @@ from rekindle.results.contents import HostResults
 
 from .record_paths import gather_folders
 from .verb import OF_STATE, Answer, print_answer
+
+_ELSEWHERE = "name a file in a folder of yours."
 
 
 def judge_fleet(folders: list[Path], norms: Path | None, certificate: Path | None, json: bool) -> Answer:
@@ -55,7 +56,8 @@ def _write_norms(
     records = [record for name in newest if name not in wrong and (record := read_accepted(newest[name]))]
     links = [record for fabric in fabrics for record in make_right_records(fabric, wrong)]
     norms = make_norms([*records, *links], format_time())
-    _write(path, lambda: write_record(path, norms))
+    with explain_unwritten(path, _ELSEWHERE):
+        write_record(path, norms)
     by = f"{len(records)} of {len(acceptance.hosts)} hosts and {len(fabrics)} fabrics"
     return f"{path} has {len(norms.norms)} norms by {by}."
 
@@ -64,13 +66,6 @@ def _write_certificate(path: Path, acceptance: FleetAcceptance, newest: dict[str
     key = state.provide_key()
     fingerprint = signature.format_fingerprint(signature.format_public_key(key))
     page = render_certificate(acceptance, newest, format_time(), fingerprint)
-    _write(path, lambda: storage.write_file(path, certificates.sign_page(page, key)))
+    with explain_unwritten(path, _ELSEWHERE):
+        storage.write_file(path, certificates.sign_page(page, key))
     return f"{path} has a sheet for each of {len(acceptance.hosts)} hosts, signed by {fingerprint}."
-
-
-def _write(path: Path, write: Callable[[], None]) -> None:
-    try:
-        write()
-    except OSError as error:
-        message = f"{path} cannot be written: {error.strerror}."
-        raise RecordError(message, "name a file in a folder of yours.") from None

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from rekindle.gpus.visibility import assume_driver, explain_losses, has_trace
 from rekindle.host import files, folders
 from rekindle.records import HostRecord, PlannedEnvironment, PlanRecord, format_time, read_record
-from rekindle.records.plan import FRAMEWORKS, Framework
+from rekindle.records.plan import FRAMEWORKS, Framework, name_runtime
 from rekindle.records.text import clean_line
 from rekindle.report.plan import list_plan_lines
 from rekindle.solver import solve_plan
@@ -161,7 +161,7 @@ def _build(environment: PlannedEnvironment) -> str:
     build = environment.build
     if build is None:
         return "refused"
-    return f"{build.version} ({f'CUDA {build.cuda}' if build.cuda else 'CPU'})"
+    return f"{build.version} ({name_runtime(build.cuda)})"
 
 
 def _shared(framework: Framework, grouping: Agreement, plans: Iterable[PlanRecord]) -> Iterator[str]:

@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from rekindle.host import files, storage
-from rekindle.host.folders import EARLIER, SPEC, SUMS, VERDICT
+from rekindle.host.folders import EARLIER, PLACED, SPEC, SUMS, VERDICT
 from rekindle.records import PlacedRecord, RecordError, VerdictRecord
 from rekindle.records.base import read_valid
 from rekindle.records.layout import outcome_in
@@ -21,7 +21,6 @@ from rekindle.results.contents import locate_placed
 from .verb import FAILED, NEWEST, OK, Answer, Json, Verb, print_answer
 
 _KEY_LIMIT = 1 << 16
-_PLACED = ".placed.json"
 
 
 class RunVerification(msgspec.Struct):
@@ -175,7 +174,7 @@ def _verify_run(results: Path, name: str, differs: list[str], *, is_sealed: bool
         verified.verdict = verdict.verdict
         if placed and verdict.nonce and verdict.nonce != placed.spec.nonce:
             verified.differs = [
-                f"{name} is another run than {name}{_PLACED} asked for: their nonces differ. Another run's "
+                f"{name} is another run than {name}{PLACED} asked for: their nonces differ. Another run's "
                 "folder was put here, or the run that was asked for was not collected."
             ]
     return verified
@@ -193,7 +192,7 @@ def _lines(verified: RunVerification) -> list[str]:
 
 def _find_runs(results: Path) -> set[str]:
     """Return the folders of runs, <host>/<job>, that are there or were to be."""
-    placed = (path.with_name(path.name.removesuffix(_PLACED)) for path in results.glob(f"*/*{_PLACED}"))
+    placed = (path.with_name(path.name.removesuffix(PLACED)) for path in results.glob(f"*/*{PLACED}"))
     return {path.relative_to(results).as_posix() for path in (*placed, *_folders(results))}
 
 

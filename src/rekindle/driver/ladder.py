@@ -13,6 +13,7 @@ from rekindle.host import background, files, folders
 from rekindle.records import Rung, RunSpec
 from rekindle.records.events import ExceptionEvent, RoundEvent
 from rekindle.records.evidence import read_lines
+from rekindle.records.text import find_last_line
 
 from .autopsy import empty_folder
 from .processes import end_descendants
@@ -116,9 +117,8 @@ def _alone(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> _Result:
     raised = next((event for event in events if isinstance(event, ExceptionEvent)), None)
     if raised is not None:
         return (False, f"Without NVFlare too, {raised.who} raised {raised.kind}: {raised.message}.")
-    lines = files.read_end(log, 1 << 16).decode("utf-8", "replace").splitlines()
-    last = next((line.strip() for line in reversed(lines) if line.strip()), "they printed nothing")
-    return (False, f"The trainers fail without NVFlare too: {last[:200]}.")
+    last = find_last_line(files.read_end(log, 1 << 16).decode("utf-8", "replace"))[:200]
+    return (False, f"The trainers fail without NVFlare too: {last or 'they printed nothing'}.")
 
 
 def _train(found: dict[str, Trainers], environ: dict[str, str], log: Path) -> bool:

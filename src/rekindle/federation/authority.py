@@ -25,7 +25,7 @@ import yaml
 from rekindle.host import folders, storage
 from rekindle.records import Complaint
 from rekindle.records.layout import play_in
-from rekindle.records.text import fold_line
+from rekindle.records.text import find_last_line, fold_line
 
 from . import certificates
 from .certificates import Certificate, Identity
@@ -257,8 +257,7 @@ class Authority:
                 f"`nvflare {words[0]} {words[1]}` did not end within {_LIMIT_S} s.", "try it again."
             ) from None
         if done.returncode:
-            lines = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-            reason = lines[-1].strip()[:300] if lines else f"status {done.returncode}"
+            reason = find_last_line(done.stderr or done.stdout)[:300] or f"status {done.returncode}"
             raise Complaint(f"`nvflare {words[0]} {words[1]}` failed: {reason}", f"see {self.folder}.")
 
 

@@ -27,6 +27,7 @@ from rekindle.records import (
     Suspension,
     VerdictRecord,
     check_bounds,
+    explain_unwritten,
     format_time,
     parse_time,
     read_record,
@@ -82,7 +83,7 @@ def join_parts(results: Path, job: str, hosts: list[str]) -> VerdictRecord:
     sent = {host: record.spec for host, record in placed.items()}
     dest = results / folders.FEDERATIONS / job
     first = placed[hosts[0]]
-    try:
+    with explain_unwritten(dest, inside=True):
         with replace_folder(dest) as new:
             for host in placed:
                 part = locate_part(results, job, host)
@@ -103,9 +104,6 @@ def join_parts(results: Path, job: str, hosts: list[str]) -> VerdictRecord:
             move_aside(dest, spec.nonce)
         shutil.rmtree(locate_part(results, job, hosts[0]).parent, ignore_errors=True)
         seal.seal_run(dest)
-    except OSError as error:
-        message = f"{error.filename or dest} cannot be written: {error.strerror}."
-        raise RecordError(message, "make it writable, with room.") from None
     name, shared = take_common(first.spec, Path(first.payload).name)
     kept = state.note_verdict(name, replace(shared, nonce=spec.nonce), verdict.verdict, verdict.started)
     record = PlacedRecord(run=name, payload=first.payload, spec=spec, at=first.at, kept=kept)

@@ -3,6 +3,7 @@
 
 from rekindle.records.text import fold_line
 from rekindle.report.table import format_grid
+from rekindle.results.row import format_minute
 
 from .status import Federation, MemberState
 
@@ -30,18 +31,14 @@ def format_federation(federation: Federation, width: int, colour: bool) -> str:
 
 def _row(one: MemberState, federation: Federation) -> dict[str, str]:
     connected = any(one.participant in other.heard for other in federation.hosts)
-    up = f"{_minute(one.since)}{', connected' if connected else ''}" if one.since else "–"
+    up = f"{format_minute(one.since)}{', connected' if connected else ''}" if one.since else "–"
     return {
         "host": one.host,
         "is": f"{one.role} {one.participant}".strip() or "–",
         "NVFlare": one.release or "–",
-        "valid until": _minute(one.not_after) if one.not_after else "–",
+        "valid until": format_minute(one.not_after) if one.not_after else "–",
         "authority": one.authority[:12] or "–",
         "keys": " ".join(one.modes) or "–",
         "clock": "–" if one.clock_s is None else f"{one.clock_s:+.1f} s",
         "up since": up,
     }
-
-
-def _minute(at: str) -> str:
-    return at[:16].replace("T", " ")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rekindle.host.payload import does_travel
 from rekindle.records import Job, RecordError
-from rekindle.records.text import list_few
+from rekindle.records.text import find_last_line, list_few
 from rekindle.solver.catalogue import load_rules
 
 from .placement import PlacementError, cut_minor
@@ -124,10 +124,9 @@ def _cloned(url: str, ref: str) -> Path:
     with tempfile.TemporaryDirectory(dir=cache) as aside:  # each host has a process that does this
         done = _git("clone", "--quiet", "--depth=1", f"--branch={ref}", "--", url, f"{aside}/clone")
         if done.returncode:
-            lines = done.stderr.decode(errors="replace").strip().splitlines()
-            last = next(iter(reversed(lines)), "git printed nothing")
+            last = find_last_line(done.stderr.decode(errors="replace"))[:300] or "git printed nothing"
             raise RecordError(
-                f"NVFlare's examples cannot be fetched from {url} at {ref}: {last[:300]}",
+                f"NVFlare's examples cannot be fetched from {url} at {ref}: {last}",
                 f"name a folder with a checkout in {_SETTING}.",
             )
         if not target.is_dir():

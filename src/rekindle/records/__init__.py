@@ -23,7 +23,7 @@ from .base import (
     read_record,
     write_record,
 )
-from .complaint import BundleError, Complaint, RecordError, VersionError
+from .complaint import BundleError, Complaint, RecordError, VersionError, explain_unwritten
 from .fabric import Bandwidth, FabricLook, FabricRecord
 from .finding import Confidence, Diagnosis, Finding, Ladder, Layer, Moment, Rung
 from .host import (

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is wrong and what to do about it, for every failure of ours."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from .action import Action, pick_severest
 
@@ -65,6 +67,22 @@ class VersionError(RecordError):
 
 class MissingError(RecordError):
     """There is no such file."""
+
+
+@contextmanager
+def explain_unwritten(
+    what: Path, fix: str = "make it writable, with room.", *, inside: bool = False
+) -> Iterator[None]:
+    """Say of a block that writes ``what`` why it could not; of a folder, also ``inside`` of it.
+
+    Raises:
+        RecordError: it could not.
+    """
+    try:
+        yield
+    except OSError as error:
+        named = (inside and error.filename) or what
+        raise RecordError(f"{named} cannot be written: {error.strerror}.", fix) from None
 
 
 class BundleError(Complaint):

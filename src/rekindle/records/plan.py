@@ -27,6 +27,11 @@ def name_plain(name: str) -> str:
     return re.sub(r"\+[0-9]{8}(?=-|\Z)", "", name)
 
 
+def name_runtime(cuda: str | None) -> str:
+    """Return what a build runs on: ``CUDA 12.8``, or ``CPU``."""
+    return f"CUDA {cuda}" if cuda else "CPU"
+
+
 class Reason(Record, kw_only=True, frozen=True):
     """The result of one axis of the decision."""
 

@@ -51,6 +51,11 @@ def fold_line(text: str) -> str:
     return " ".join(clean_text(text).split())
 
 
+def find_last_line(text: str) -> str:
+    """Return the last line that has anything, without the space around it; empty if none has."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+
+
 def clean_for_terminal(text: str, colour: bool) -> str:
     """Return lines with a host's texts for a terminal; ``colour`` keeps plain colours."""
     text = shorten_text(text, _SHOWN)

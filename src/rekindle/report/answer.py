@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run's answer for a terminal: how many hosts are proven, each cause once, what passed by job."""
 
-import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from rekindle.results.row import Row, RowKind
 
 from .spark import draw_spark
 from .steps import Step, find_next_steps
-from .table import colour_verdict, format_grid
+from .table import colour_verdict, format_below, format_grid, format_head
 
 SMALL = 12
 """Rows of a result of which each is shown."""
@@ -75,25 +74,16 @@ def format_answer(results: Results, base: Path | None, width: int, colour: bool)
 def _paragraph(cause: Cause, step: Step | None, width: int, colour: bool) -> Iterator[str]:
     layer = f" ({cause.layer})" if cause.layer else ""
     optional = "" if cause.required else ", not required"
-    head = (
-        f"{cause.kind}{', but' if cause.kind == 'PASS' else ''}{layer}{optional}: {fold_line(cause.message)}"
-    )
-    first, *more = textwrap.wrap(head, width, subsequent_indent="  ")
-    yield colour_verdict(cause.kind, colour) + first.removeprefix(cause.kind)
-    yield from more
-    yield from _wrapped(describe_where(cause), width)
+    yield from format_head(cause.kind, f"{layer}{optional}: {fold_line(cause.message)}", width, colour)
+    yield from format_below(describe_where(cause), width)
     if cause.remedy:
-        yield from _wrapped(f"remedy: {f'{cause.action}: ' if cause.action else ''}{cause.remedy}", width)
+        yield from format_below(f"remedy: {f'{cause.action}: ' if cause.action else ''}{cause.remedy}", width)
     if place := quote_failure(cause.rows[0]):
         yield f"  seen: {fold_line(place.where)}"
         if place.text:
             yield shorten_text(f"    {fold_line(place.text)}", width)
     if step:
         yield f"  next: {step.typed_in(Path.cwd())}"
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(f"  {fold_line(text)}", width, subsequent_indent="    ")
 
 
 def format_brief(found: list[Cause], width: int, colour: bool) -> Iterator[str]:

@@ -6,6 +6,7 @@ import re
 
 from rekindle.records.text import fold_line, format_duration
 from rekindle.results.board import Board, BoardLine
+from rekindle.results.row import format_minute
 
 from .digest import NOTHING
 from .table import format_grid
@@ -55,7 +56,7 @@ def _cells(line: BoardLine) -> list[str]:
     notes += [f"Changed: {'; '.join(line.changed)}."] if line.changed else []
     cells = [line.job or "–", line.host, environment or "–", nvflare, line.verdict + "!" * bool(line.notice)]
     cells += [
-        line.since[:16].replace("T", " "),
+        format_minute(line.since),
         format_duration(line.duration_s),
         " ".join(filter(None, notes)),
     ]

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A board as an answer, for a terminal: what changed, what is slower, what is not PASS, a line a job."""
 
-import textwrap
 from collections.abc import Iterator
 
 from rekindle.records.text import fold_line, format_duration, list_few
 from rekindle.results.board import Board, BoardLine
-from rekindle.results.digest import Alike, Digest, Slower, format_minute, make_digest
+from rekindle.results.digest import Alike, Digest, Slower, make_digest
 from rekindle.results.folds import describe_times
+from rekindle.results.row import format_minute
 
-from .table import colour_verdict, format_grid
+from .table import format_below, format_grid, format_head
 
 NOTHING = "No run has a job."
 _SHARES = {
@@ -77,7 +77,7 @@ def _change(group: Alike) -> str:
 def _paragraph(head: str, sentences: list[str], width: int) -> str:
     lines = [head]
     for sentence in _capped(sentences):
-        lines += textwrap.wrap(f"  {fold_line(sentence)}", width, subsequent_indent="    ")
+        lines += format_below(sentence, width)
     return "\n".join(lines)
 
 
@@ -87,15 +87,11 @@ def _capped(entries: list[str]) -> list[str]:
 
 
 def _bad(group: Alike, width: int, colour: bool) -> Iterator[str]:
-    head = f"{group.kind}{', but' if group.kind == 'PASS' else ''} {group.since}: "
-    first, *more = textwrap.wrap(
-        f"{head}{fold_line(group.cause or 'No cause was given.')}", width, subsequent_indent="  "
-    )
-    yield colour_verdict(group.kind, colour) + first.removeprefix(group.kind)
-    yield from more
+    why = fold_line(group.cause or "No cause was given.")
+    yield from format_head(group.kind, f" {group.since}: {why}", width, colour)
     hosts = f"{len(group.hosts)} hosts: " if len(group.hosts) > 1 else ""
-    place = f"  {', '.join(group.jobs) or 'the host'} on {hosts}{list_few(group.hosts)}"
-    yield from textwrap.wrap(fold_line(place), width, initial_indent="  ", subsequent_indent="    ")
+    place = f"{', '.join(group.jobs) or 'the host'} on {hosts}{list_few(group.hosts)}"
+    yield from format_below(place, width)
 
 
 def _row(job: str | None, kind: str, lines: list[BoardLine]) -> dict[str, str]:

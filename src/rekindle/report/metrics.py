@@ -3,7 +3,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import TypeVar
 
 from prometheus_client import generate_latest
@@ -126,6 +125,4 @@ def _figures(host: HostResults) -> dict[tuple[str, ...], float]:
 
 
 def _seconds(stamp: str | None) -> float | None:
-    with suppress(ValueError):
-        return parse_time(stamp).timestamp() if stamp else None
-    return None
+    return parse_time(stamp).timestamp() if stamp else None

@@ -2,6 +2,7 @@
 """A framework's planned build, for a terminal."""
 
 from rekindle.records import PlannedEnvironment
+from rekindle.records.plan import name_runtime
 
 
 def list_plan_lines(environment: PlannedEnvironment) -> list[str]:
@@ -9,9 +10,7 @@ def list_plan_lines(environment: PlannedEnvironment) -> list[str]:
     build = environment.build
     if build is None:
         return [f"{environment.framework}: refused", f"  {environment.refusal}"]
-    cuda = f"CUDA {build.cuda}" if build.cuda else "CPU"
-    lines = [
-        f"{environment.framework}: {build.version} ({cuda}), Python {build.python_version}, {build.lock}"
-    ]
+    head = f"{environment.framework}: {build.version} ({name_runtime(build.cuda)})"
+    lines = [f"{head}, Python {build.python_version}, {build.lock}"]
     lines += [f"  {reason.axis}: {reason.message}" for reason in environment.reasons]
     return lines + [f"  warning: {warning}" for warning in environment.warnings]

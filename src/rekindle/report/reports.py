@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import to_builtins
 
 from rekindle.host import files, folders, storage
-from rekindle.records import RecordError
+from rekindle.records import explain_unwritten
 from rekindle.records.text import change_texts, clean_text
 from rekindle.results.causes import group_causes
 from rekindle.results.contents import HostResults, Results, gather_results
@@ -54,11 +54,8 @@ def write_reports(folder: Path) -> Results:
             path.unlink()
         reports |= {name: text.encode() for name, text in make_host_lists(group_causes(results.rows)).items()}
         for name, content in reports.items():
-            try:
+            with explain_unwritten(folder / name):
                 storage.write_file(folder / name, content)
-            except OSError as error:
-                message = f"{folder / name} cannot be written: {error.strerror}."
-                raise RecordError(message, "make it writable, with room.") from None
     except BaseException:
         for name in (*REPORTS, *dict(_pages(results))):
             with suppress(OSError):

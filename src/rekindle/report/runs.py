@@ -2,7 +2,6 @@
 """Many runs, one entry each: when, on what, how it ended, how long it took."""
 
 from collections.abc import Iterable
-from contextlib import suppress
 from datetime import timedelta
 from typing import Literal
 
@@ -11,6 +10,7 @@ import msgspec
 from rekindle.records import parse_time
 from rekindle.records.text import fold_line, format_duration, list_few
 from rekindle.results.contents import Results, State
+from rekindle.results.row import format_clock
 
 from .answer import summarise_answer
 from .table import format_grid
@@ -52,7 +52,7 @@ def format_runs(data: RunsData, width: int, colour: bool) -> str:
     rows = [
         {
             "run": run.run,
-            "began": _local(run.began),
+            "began": format_clock(run.began, ""),
             "hosts": list_few(run.hosts, 1),
             "duration": format_duration(run.took_s),
             "how it ended": run.answer,
@@ -78,19 +78,9 @@ def _run(results: Results) -> RunData:
 
 def _took_s(results: Results, began: str) -> float | None:
     """Return the seconds from ``began`` to the end of the last job that ran since."""
-    with suppress(ValueError):
-        start = parse_time(began)
-        ends = [
-            parse_time(verdict.started) + timedelta(seconds=verdict.duration_s)
-            for verdict in (row.verdict for row in results.rows)
-            if verdict and verdict.started and verdict.duration_s is not None and verdict.started >= began
-        ]
-        return (max(ends) - start).total_seconds() if ends else None
-    return None
-
-
-def _local(stamp: str) -> str:
-    """Return a timestamp as this machine's time; one that is none stays."""
-    with suppress(ValueError):
-        return f"{parse_time(stamp).astimezone():%Y-%m-%d %H:%M}"
-    return stamp
+    ends = [
+        parse_time(verdict.started) + timedelta(seconds=verdict.duration_s)
+        for verdict in (row.verdict for row in results.rows)
+        if verdict and verdict.started and verdict.duration_s is not None and verdict.started >= began
+    ]
+    return (max(ends) - parse_time(began)).total_seconds() if ends else None

@@ -4,6 +4,7 @@
 import os
 import shutil
 import sys
+import textwrap
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -31,6 +32,18 @@ def can_redraw() -> bool:
 def colour_verdict(kind: str, colour: bool) -> str:
     """Return a verdict in its colour."""
     return Style.parse(_STYLES.get(kind, "yellow")).render(kind) if colour else kind
+
+
+def format_head(kind: str, text: str, width: int, colour: bool) -> list[str]:
+    """Return the lines of a verdict with what is said of it, ``text`` from the first space or comma on."""
+    head = f"{kind}{', but' if kind == 'PASS' else ''}{text}"
+    first, *more = textwrap.wrap(head, width, subsequent_indent="  ")
+    return [colour_verdict(kind, colour) + first.removeprefix(kind), *more]
+
+
+def format_below(text: str, width: int) -> list[str]:
+    """Return the lines of a text that stands below such a head."""
+    return textwrap.wrap(f"  {fold_line(text)}", width, subsequent_indent="    ")
 
 
 def format_grid(rows: list[dict[str, str]], shares: dict[str, float], width: int, colour: bool) -> str:

@@ -24,6 +24,7 @@ from rekindle.records import (
     RecordError,
     RunSpec,
     VerdictRecord,
+    explain_unwritten,
     format_time,
     write_record,
 )
@@ -111,15 +112,12 @@ def keep_run(
         _receive(folder, placed.spec, code.name if differs else None)
         move_aside(dest, placed.spec.nonce)
 
-    try:
+    with explain_unwritten(dest, inside=True):
         unpack_archive(archive, dest, finish)
         verdict = verdict_in(dest)
         if not placed.spec.job.federated:
             _keep_measured(dest, placed.spec)
         seal.seal_run(dest)
-    except OSError as error:
-        message = f"{error.filename or dest} cannot be written: {error.strerror}."
-        raise RecordError(message, "make it writable, with room.") from None
     kept = state.note_verdict(placed.run, placed.spec, verdict.verdict, verdict.started)
     if kept != placed.kept:
         write_record(locate_placed(dest.parent, dest.name), replace(placed, kept=kept))

@@ -132,7 +132,7 @@ def gather_results(folder: Path) -> Results:
 
 def locate_placed(host_folder: Path, job: str) -> Path:
     """Return the path of the record of a job that was placed on a host."""
-    return host_folder / f"{job}.placed.json"
+    return host_folder / f"{job}{folders.PLACED}"
 
 
 def _read(reader: Callable[[Path], RecordT], folder: Path, flaws: list[RecordError]) -> RecordT | None:

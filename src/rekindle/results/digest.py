@@ -9,15 +9,10 @@ from typing import NamedTuple
 from .board import Board, BoardLine
 from .causes import NO_FAILURE, generalise_text, rank_kind
 from .comparison import MUCH
-from .row import RowKind
+from .row import RowKind, format_minute
 
 _SEVERAL = 3
 """Jobs of one host that take longer: from here on it is the host."""
-
-
-def format_minute(stamp: str) -> str:
-    """Return a timestamp to the minute, for a table."""
-    return stamp[:16].replace("T", " ")
 
 
 class Alike(NamedTuple):

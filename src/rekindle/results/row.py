@@ -105,6 +105,11 @@ class Row:
         return ", ".join(f"{counts[model]} × {model}" for model in sorted(counts)) or "CPU"
 
 
+def format_minute(stamp: Timestamp) -> str:
+    """Return a UTC timestamp to the minute: ``2026-11-21 02:15``."""
+    return stamp[:16].replace("T", " ")
+
+
 def format_clock(stamp: Timestamp, beside: Timestamp) -> str:
     """Return a UTC timestamp as this machine's time: ``09:12``, with the date if ``beside`` has another."""
     times = [f"{parse_time(given).astimezone():%Y-%m-%d %H:%M}" if given else "" for given in (stamp, beside)]

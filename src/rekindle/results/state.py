@@ -16,10 +16,10 @@ from msgspec.structs import replace
 from rekindle.host import storage
 from rekindle.records import (
     Record,
-    RecordError,
     RunSpec,
     VerdictKind,
     allow_decoding,
+    explain_unwritten,
     format_time,
     parse_time,
     write_record,
@@ -50,13 +50,10 @@ def make_state_folder(name: str = "") -> Path:
         RecordError: it cannot be made.
     """
     base = _base()
-    try:
+    with explain_unwritten(base, "have XDG_STATE_HOME name a folder of yours."):
         for path in dict.fromkeys([base, base / name]):
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
             path.chmod(0o700)
-    except OSError as error:
-        message = f"{base} cannot be written: {error.strerror}."
-        raise RecordError(message, "have XDG_STATE_HOME name a folder of yours.") from None
     return base / name
 
 

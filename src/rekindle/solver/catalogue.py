@@ -12,7 +12,7 @@ import msgspec
 from rekindle import locks
 from rekindle.gpus.models import parse_version
 from rekindle.records import Record, allow_decoding, decode_json
-from rekindle.records.plan import FRAMEWORKS, Framework, name_plain
+from rekindle.records.plan import FRAMEWORKS, Framework, name_plain, name_runtime
 
 OF_ONE_TORCH = ("torch", "torchvision")
 """torch, and packages that are compiled for one torch."""
@@ -66,7 +66,7 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
     def title(self) -> str:
         """Name, version and CUDA, for messages."""
         torch = f" with torch {self.torch}" if self.torch else ""
-        return f"{self.name} {self.version}{torch} ({f'CUDA {self.cuda}' if self.cuda else 'CPU'})"
+        return f"{self.name} {self.version}{torch} ({name_runtime(self.cuda)})"
 
     @property
     def emits(self) -> str | None:

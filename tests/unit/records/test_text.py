@@ -35,6 +35,7 @@ CHANGES = {
     "clean_for_terminal in colour": lambda value: text.clean_for_terminal(value, colour=True),
     "clean_line": text.clean_line,
     "shorten_text": text.shorten_text,
+    "find_last_line": text.find_last_line,
     "format_json": text.format_json,
     "list_few": lambda value: text.list_few([value]),
     "change_texts": lambda value: text.change_texts({value: [value]}, text.clean_text),
