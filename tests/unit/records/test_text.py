@@ -11,6 +11,7 @@ from rekindle.records import text
 
 _MILLION = 1_000_000
 _LIMIT_S = 2.0
+"""For a million characters. A tenth of those that all take the same way shows a time that is not linear, too."""
 FORBIDDEN = [chr(code) for code in range(sys.maxunicode + 1) if text._FORBIDDEN.match(chr(code))]
 BEGUN = [
     "\x1b]",
@@ -49,11 +50,11 @@ def test_every_function_of_the_module_is_among_these():
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_million_of_any_forbidden_character_take_no_time(change):
-    units = BEGUN + [one for one in FORBIDDEN if not "\ud800" <= one <= "\udfff"] + ["\ud800", "\udfff"]
-    for unit in units:
+    others = [one for one in FORBIDDEN if not "\ud800" <= one <= "\udfff"] + ["\ud800", "\udfff"]
+    for unit, part in [*((unit, 1) for unit in BEGUN), *((unit, 10) for unit in others)]:
         began = time.process_time()
-        CHANGES[change](unit * (_MILLION // len(unit)))
-        assert time.process_time() - began < _LIMIT_S, unit.encode("unicode_escape")
+        CHANGES[change](unit * (_MILLION // part // len(unit)))
+        assert time.process_time() - began < _LIMIT_S / part, unit.encode("unicode_escape")
 
 
 @pytest.mark.parametrize("change", ["clean_text", "fold_line", "clean_for_terminal", "clean_line"])

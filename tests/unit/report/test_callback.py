@@ -108,18 +108,21 @@ def test_a_folder_that_a_play_names_itself_is_the_callback_s_too(repository, for
     assert (repository / "elsewhere/results/latest").readlink() == tmp_path / "named"
 
 
-@pytest.mark.parametrize("more", [(), ("--check",)], ids=["run", "check"])
-def test_a_command_of_the_user_s_own_is_run_at_the_end_and_its_failure_is_a_warning(
-    repository, tmp_path, more
-):
+def _end_with(tmp_path, folder):
+    """Return the settings of a run in ``folder`` whose own command at its end fails."""
     script = f"cat > {tmp_path}/got; echo no hook; exit 5"
-    settings = {"rekindle_results": str(tmp_path / "r"), "rekindle_on_end": ["sh", "-c", script]}
-    output = play(repository, "playbooks/validate.yml", "--limit=good", "-e", json.dumps(settings), *more)
-    warning = "[WARNING]: rekindle_on_end, 'sh', ended with status 5: no hook."
-    assert (warning in " ".join(output.split())) is (not more)
-    assert (tmp_path / "got").exists() is (not more)
-    if not more:
-        assert (tmp_path / "got").read_bytes() == (tmp_path / "r/results.json").read_bytes()
+    return json.dumps({"rekindle_results": str(folder), "rekindle_on_end": ["sh", "-c", script]})
+
+
+def test_a_command_of_the_user_s_own_is_run_at_the_end_and_its_failure_is_a_warning(repository, tmp_path):
+    settings, other = _end_with(tmp_path, tmp_path / "r"), str(tmp_path / "other")
+    arguments = ("playbooks/validate.yml", "--limit=good", "-e", settings)
+    output = play(repository, *arguments, REKINDLE_RESULTS=other)
+    assert "[WARNING]: rekindle_on_end, 'sh', ended with status 5: no hook." in " ".join(output.split())
+    assert (tmp_path / "got").read_bytes() == (tmp_path / "r/results.json").read_bytes()
+    assert (tmp_path / "r/report.html").exists()
+    # The extra variable goes before the environment, which alone is taken: tests/site/test_anywhere.py
+    assert not (tmp_path / "other").exists()
 
 
 def test_a_second_run_clears_what_it_redoes_and_nothing_else(repository, site, tmp_path):
@@ -130,17 +133,8 @@ def test_a_second_run_clears_what_it_redoes_and_nothing_else(repository, site, t
     assert "Item 2 is odd" in rows(folder)["looping"]["cause"]
 
 
-def test_the_extra_variable_goes_before_the_environment(repository, tmp_path):
-    given, other = tmp_path / "given", tmp_path / "other"
-    arguments = ("playbooks/validate.yml", "--limit", "good")
-    play(repository, *arguments, "-e", f"rekindle_results={given}", REKINDLE_RESULTS=str(other))
-    assert (given / "report.html").exists()
-    assert not other.exists()  # which alone is taken: tests/site/test_anywhere.py
-
-
-@pytest.mark.parametrize(("more", "reported"), [((), True), (("--check",), False)], ids=["", "check"])
-def test_an_interrupt_reports_where_results_are_and_what_goes_on(repository, tmp_path, more, reported):
-    command = [Path(sys.executable).with_name("ansible-playbook"), "-i", "inventory.yml", *more]
+def test_an_interrupt_reports_where_results_are_and_what_goes_on(repository, tmp_path):
+    command = [Path(sys.executable).with_name("ansible-playbook"), "-i", "inventory.yml"]
     command += ["playbooks/collect.yml", "--limit=good", "-e", f"rekindle_results={tmp_path}/r"]
     command += ["-e", f"ansible_python_interpreter={sys.executable}"]
     with subprocess.Popen(
@@ -150,36 +144,37 @@ def test_an_interrupt_reports_where_results_are_and_what_goes_on(repository, tmp
         text=True,
         start_new_session=True,
     ) as process:
-        output = ""
-        if reported:
-            ends, kinds = time.monotonic() + 60, []
-            while kinds != ["RUNNING"] and time.monotonic() < ends:
-                time.sleep(0.05)
-                kinds = (
-                    [row.kind for row in gather_results(tmp_path / "r").rows]
-                    if is_playing(tmp_path / "r")
-                    else []
-                )
-            time.sleep(1)  # into the task, of which Ansible prints nothing before its end
-            os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-            assert kinds == ["RUNNING"]
+        ends, kinds = time.monotonic() + 60, []
+        while kinds != ["RUNNING"] and time.monotonic() < ends:
+            time.sleep(0.05)
+            kinds = (
+                [row.kind for row in gather_results(tmp_path / "r").rows]
+                if is_playing(tmp_path / "r")
+                else []
+            )
+        time.sleep(1)  # into the task, of which Ansible prints nothing before its end
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        assert kinds == ["RUNNING"]
         try:
-            output += process.communicate(timeout=60)[0]
+            output = process.communicate(timeout=60)[0]
         except subprocess.TimeoutExpired:  # of Ansible, whose worker died with a lock; a user types it again
             os.killpg(process.pid, signal.SIGINT)
-            output += process.communicate()[0]
-    assert (f"\nInterrupted. Results so far: {tmp_path}/r\n" in output) is reported
-    assert ("the same command follows them." in output) is reported
+            output = process.communicate()[0]
+    assert f"\nInterrupted. Results so far: {tmp_path}/r\n" in output
+    assert "the same command follows them." in output
     assert [row.kind for row in gather_results(tmp_path / "r").rows] != ["RUNNING"]
 
 
-def test_a_check_in_a_folder_that_was_named_leaves_its_records_and_the_reports_that_are_there(
+def test_a_check_in_a_folder_that_was_named_leaves_its_records_and_the_reports_and_runs_no_command(
     repository, site, tmp_path
 ):
     folder = shutil.copytree(site[1], tmp_path / "again")
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in {".html", ".xml"}}
-    more = ("-e", "mend=1", "-e", f"rekindle_results={folder}")
+    more = ("-e", "mend=1", "-e", _end_with(tmp_path, folder))
     output = play(repository, "site.yml", "--check", "--limit", "bad", *more)
     assert re.search(r"\n\nbad: refused: It was not read.*\n$", output)
+    assert "Interrupted" not in output
+    assert not is_playing(folder)
+    assert not (tmp_path / "got").exists()
     assert {name: (folder / name).read_bytes() for name in before} == before
     assert json.loads((folder / "run.json").read_text())["asked"]["bad"] == "plan"

@@ -1,18 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """The live view inside a run, on a terminal that the test makes; what is written there is read."""
 
+import io
+import os
 import re
 import subprocess
 import sys
 from functools import partial
 from pathlib import Path
 
+import ansible.release
 import psutil
 import pytest
+from ansible import constants, context
+from ansible.utils.display import Display
 from callback_plays import PREFLIGHT, latest, make_repository, rows
 from samples.folders import fill
 
+from rekindle.actions.live import is_live_wanted
 from rekindle.records.text import ERASE
+from rekindle.report.table import can_redraw
 from rekindle.results.journal import keep_playing
 
 ON_TERMINAL = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
@@ -82,22 +89,39 @@ def test_the_hosts_are_one_table_failures_stay_and_the_answer_is_last(repository
     assert rows(latest(repository / "results"))["bad"]["cause"].startswith("no room")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "environ"),
-    [
-        (("-v",), {}),
-        ((), {"NO_COLOR": "1"}),
-        ((), {"TERM": "dumb"}),
-        ((), {"ANSIBLE_STDOUT_CALLBACK": "minimal"}),
-        (("--check",), {}),
-    ],
-)
-def test_who_wants_lines_gets_those_of_ansible(repository, arguments, environ, tmp_path):
+@pytest.mark.parametrize("option", ["-v", "--check"])
+def test_who_wants_lines_gets_those_of_ansible(repository, option, tmp_path):
     named = ("-e", f"rekindle_results={tmp_path}/r", "-l", "good")
-    play = (PLAYBOOK, "playbooks/validate.yml", "-i", "inventory.yml", *named, *arguments)
-    written = on_terminal(*play, cwd=repository, **environ)
+    written = on_terminal(
+        PLAYBOOK, "playbooks/validate.yml", "-i", "inventory.yml", *named, option, cwd=repository
+    )
     assert ERASE not in written
     assert "folder=" in written
+
+
+@pytest.mark.parametrize(
+    ("of", "name", "value"),
+    [
+        (Display(), "verbosity", 1),
+        (constants, "DEFAULT_STDOUT_CALLBACK", "minimal"),
+        (constants, "ENABLE_TASK_DEBUGGER", True),
+        (context, "CLIARGS", {"step": True}),
+        (ansible.release, "__version__", "2.18.1"),
+        (os, "environ", {"NO_COLOR": "1", "TERM": "xterm"}),
+        (os, "environ", {"TERM": "dumb"}),
+        (os, "environ", {}),
+        (sys, "stdout", io.StringIO()),
+    ],
+)
+def test_each_of_these_leaves_the_lines(monkeypatch, of, name, value):
+    good = ((sys.stdout, "isatty", lambda: True), (os, "environ", {"TERM": "xterm"}))
+    right = ((constants, "DEFAULT_STDOUT_CALLBACK", "default"), (ansible.release, "__version__", "2.19.0"))
+    for one in (*good, *right):
+        monkeypatch.setattr(*one)
+    assert can_redraw()
+    assert is_live_wanted()
+    monkeypatch.setattr(of, name, value)
+    assert not (can_redraw() and is_live_wanted())
 
 
 @pytest.fixture

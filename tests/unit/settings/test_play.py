@@ -71,3 +71,21 @@ def test_a_plan_that_stays_is_held_against_the_wheelhouse(golden, lines, recordi
     golden(*lines(hosts, "environments"))
     assert lines(hosts, "plan", "environments") == []  # which makes another plan
     assert lines(hosts, "validate") == []
+
+
+@pytest.mark.parametrize(
+    ("given", "refused"),
+    [
+        ({}, []),
+        ({"skip_tags": ["theirs"]}, []),
+        ({"tags": ["nosuch"]}, ["--tags"]),
+        ({"skip_tags": ["theirs", "validate"]}, ["--skip-tags"]),
+        ({"skip_tags": ["untagged"], "start_at_task": "x"}, ["--skip-tags", "--start-at-task"]),
+    ],
+)
+def test_options_that_leave_tasks_out_are_refused(given, refused):
+    options = {"tags": ["all"], "skip_tags": [], "start_at_task": None, **given}
+    found = settings.refuse_leaving_out(options, REPOSITORY)
+    assert [
+        line.partition(" leaves out tasks, and nothing would be proven. Fix: ")[0] for line in found
+    ] == refused
