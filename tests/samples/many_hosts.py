@@ -6,6 +6,7 @@ PYTHONPATH=src:tests:tests/unit python -m many_hosts FOLDER HOSTS
 
 import shutil
 import sys
+from functools import cache
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -49,7 +50,7 @@ def many_hosts(folder: Path, count: int) -> Path:
     random = Random(count)
     names = tuple(f"gpu-{number:03}" for number in range(1, count + 1))
     fill(folder, *names)
-    good = [judge_run(run) for run in RUNS]
+    good = _judge_good_runs()
     plan = replace(PLAN, jobs=tuple(verdict.job for verdict in good))
     with TemporaryDirectory() as altered:
         broken = [_alter(RUNS[job], edits, Path(altered, str(n))) for n, (job, edits) in enumerate(BROKEN)]
@@ -74,6 +75,11 @@ def many_hosts(folder: Path, count: int) -> Path:
                 shutil.copytree(run, home / verdict.job, dirs_exist_ok=True)
                 write_record(home / verdict.job / "verdict.json", replace(verdict, host=name))
     return folder
+
+
+@cache
+def _judge_good_runs():
+    return [judge_run(run) for run in RUNS]
 
 
 def _leave(home, stage, state, message):

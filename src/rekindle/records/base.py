@@ -176,8 +176,11 @@ def _refuse_version(path: Path, content: bytes, kind: type[Record]) -> None:
 
 def write_record(path: Path, record: Record) -> None:
     """Write ``record`` to ``path`` as indented JSON, atomically; long texts are shortened."""
-    builtins = change_texts(dump_builtins(record), shorten_text)
-    storage.write_file(path, msgspec.json.format(msgspec.json.encode(builtins), indent=2) + b"\n")
+    content = _encode(record)
+    parts = content.replace(b'\\"', b"'").split(b'"')  # each text of it is in one, with no fewer bytes
+    if len(max(parts, key=len)) > LONGEST:
+        content = msgspec.json.encode(change_texts(msgspec.json.decode(content), shorten_text))
+    storage.write_file(path, msgspec.json.format(content, indent=2) + b"\n")
 
 
 def format_time(moment: datetime | None = None) -> Timestamp:

@@ -174,14 +174,15 @@ def test_a_file_beyond_the_limit_is_not_read_whole(tmp_path):
         records.read_record(path, records.VerdictRecord)
 
 
-def test_a_long_sentence_of_ours_loses_its_middle_and_can_be_read_again(tmp_path):
+@pytest.mark.parametrize("letter", ["x", '"', "\\", "é", "\n"])
+def test_a_long_sentence_of_ours_loses_its_middle_and_can_be_read_again(tmp_path, letter):
     verdict = records.decode_json(json.dumps({**VERDICT, "versions": {"a": "1"}}), records.VerdictRecord)
     path = tmp_path / "verdict.json"
-    records.write_record(path, msgspec.structs.replace(verdict, cause="begins " + "x" * 9_000 + " ends"))
+    records.write_record(path, msgspec.structs.replace(verdict, cause=f"begins {letter * 4_001} ends"))
     cause = records.read_record(path, records.VerdictRecord).cause
     assert len(cause) <= 4_000
-    assert cause.startswith("begins xx")
-    assert cause.endswith("xx ends")
+    assert cause.startswith(f"begins {letter * 2}")
+    assert cause.endswith(f"{letter * 2} ends")
 
 
 @pytest.mark.parametrize("value", [{1: 10**400}, {"x": {1, 2}}, {"x": "\ud800"}, object(), [[]] * 3])

@@ -11,7 +11,7 @@ from rekindle.records import text
 
 _MILLION = 1_000_000
 _LIMIT_S = 2.0
-"""For a million characters. A tenth of those that all take the same way shows a time that is not linear, too."""
+"""For a million characters; a tenth of those that all take the same way shows what is not linear, too."""
 FORBIDDEN = [chr(code) for code in range(sys.maxunicode + 1) if text._FORBIDDEN.match(chr(code))]
 BEGUN = [
     "\x1b]",

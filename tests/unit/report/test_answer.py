@@ -24,11 +24,6 @@ def text(folder, width=120, base=None):
     return format_answer(gather_results(folder), base, width, colour=False)
 
 
-@pytest.fixture(scope="module")
-def forty(tmp_path_factory):
-    return many_hosts(tmp_path_factory.mktemp("run"), 40)
-
-
 def test_the_answer_comes_first_then_causes_then_each_row_of_a_small_result(golden, tmp_path):
     golden(*text(three_hosts(tmp_path), 200, tmp_path).splitlines())
     assert "no hosts" in text(fill(tmp_path), 80)

@@ -4,12 +4,12 @@
 import base64
 import hashlib
 import re
+import shutil
 from html.parser import HTMLParser
 
 import msgspec
 import pytest
 from samples.folders import FAIL, HOST, LEFT, PASS, PLAN, SHA, add_host, fill, three_hosts
-from samples.many_hosts import many_hosts
 
 from rekindle.records import Finding, Gpu, JobRound, Rung
 from rekindle.report.html import Pages, make_plots
@@ -171,8 +171,8 @@ def test_a_cause_has_the_most_severe_action_of_its_hosts_and_none_where_there_is
     assert 'class="action"' not in html(tmp_path)
 
 
-def test_each_of_forty_hosts_has_its_page_and_no_link_leads_nowhere(tmp_path):
-    write_reports(many_hosts(tmp_path, 40))
+def test_each_of_forty_hosts_has_its_page_and_no_link_leads_nowhere(tmp_path, forty):
+    write_reports(shutil.copytree(forty, tmp_path, dirs_exist_ok=True))
     assert len(list(tmp_path.glob("gpu-*/report.html"))) == 40
     parsed = Page((tmp_path / "report.html").read_text())
     links = [value.split("#") for value in parsed.values("href")]
