@@ -63,10 +63,21 @@ def host(
     )
 
 
-def plan(on, framework="torch", *, gpus_required=True, pin=None, **more):
-    pins, made = {framework: pin} if pin else {}, "2026-11-21T02:15:00Z"
-    asked = {"gpus_required": gpus_required, "pins": pins, "made": made, "host_sha256": "0" * 64}
-    return solve_plan(on, [framework], **asked, **more).environments[0]
+def solved(on, *frameworks, **more):
+    """Return the plan of a host that needs GPUs, made some time by a record of any digest."""
+    given = {"gpus_required": True, "made": "2026-11-21T02:15:00Z", "host_sha256": "0" * 64, **more}
+    return solve_plan(on, list(frameworks), **given)
+
+
+def plan(on, framework="torch", *, pin=None, **more):
+    return solved(on, framework, pins={framework: pin} if pin else {}, **more).environments[0]
+
+
+def built(**changes):
+    """Return the fields of an environment's record."""
+    fields = {"framework": "torch", "path": "/r/envs/x", "python": "/r/envs/x/bin/python"}
+    fields |= {"python_version": "3.11.2", "lock": "torch-9.9.8-cpu-py311.txt", "lock_sha256": "0" * 64}
+    return {**fields, "built": "2026-11-21T02:00:00Z", "build_s": 1.0, "packages": {}, "probe": {}, **changes}
 
 
 def failed_axes(environment):

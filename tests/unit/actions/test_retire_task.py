@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from samples.hosts import built
 from stand_ins import shims
 
 from rekindle.records import RetiredRecord, read_record
@@ -156,15 +157,7 @@ def test_files_that_are_not_the_hosts_fail(retire, host):
     _assert_untouched(host, retire(mix_up), message)
 
 
-BUILT = {
-    "environment": {
-        **dict.fromkeys(("path", "python"), "/r/envs/x"),
-        **{"framework": "torch", "python_version": "3.11.2", "lock": "torch-9.9.8-cpu-py311.txt"},
-        **{"lock_sha256": "0" * 64, "built": "2026-11-21T02:00:00Z", "build_s": 1.0},
-        **{"packages": {}, "probe": {}},
-    },
-    "lock_text": "",
-}
+BUILT = {"environment": built(), "lock_text": ""}
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ import json
 
 import msgspec
 import pytest
+from samples.hosts import solved
 
 from rekindle import capsule, locks
 from rekindle.capsule.specs import make_specs
 from rekindle.records import Allocation, EnvRecord, HostRecord, RecordError, read_record
 from rekindle.results import state
-from rekindle.solver import solve_plan
 
 OLD_LOCK = "# a lock of another day\nnvflare==2.7.3 \\\n    --hash=sha256:" + "a" * 64 + "\n"
 
@@ -34,16 +34,9 @@ def kept(tmp_path, recordings):
 
 
 def _plan(host, kept, framework="torch", **changes):
-    plan = solve_plan(
-        msgspec.structs.replace(host, **changes),
-        [framework],
-        gpus_required=True,
-        system_site=True,
-        pins=capsule.list_frameworks(kept),
-        made="2026-11-21T02:00:00Z",
-        host_sha256="0" * 64,
-    )
-    return capsule.apply_capsule(plan, msgspec.structs.replace(host, **changes), kept)
+    on = msgspec.structs.replace(host, **changes)
+    plan = solved(on, framework, system_site=True, pins=capsule.list_frameworks(kept))
+    return capsule.apply_capsule(plan, on, kept)
 
 
 def test_the_capsule_s_own_lock_is_installed(host, kept):

@@ -8,13 +8,13 @@ from types import SimpleNamespace
 import pytest
 from msgspec.structs import replace
 from runners.plays import REPOSITORY
+from samples.hosts import solved
 
 from rekindle import locks
 from rekindle.capsule import find_lock, packages
 from rekindle.jobs import load_job
 from rekindle.records import HostRecord, read_record
 from rekindle.records.plan import name_plain
-from rekindle.solver import solve_plan
 
 PIN = "einops==0.8.2 \\\n    --hash=sha256:" + "a" * 64 + "\n"
 CLASH = "error: No solution found\n  cause: Because a==1 depends on numpy<2\n and numpy==2.4.6, you lose.\n"
@@ -35,14 +35,7 @@ def planned(recordings, tmp_path, monkeypatch):
 
         monkeypatch.setattr(subprocess, "run", uv)
         job = replace(base, requirements=requirements)
-        made = solve_plan(
-            host,
-            [job.packaged],
-            gpus_required=True,
-            system_site=system_site,
-            made="2026-11-21T02:00:00Z",
-            host_sha256="0" * 64,
-        )
+        made = solved(host, job.packaged, system_site=system_site)
         (entry,) = packages.add_packages(made, host, [job], tmp_path).environments
         return entry, len(asked)
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from samples.hosts import solved
 
 from rekindle import locks
 from rekindle.capsule import wheelhouse as bundle
@@ -16,7 +17,6 @@ from rekindle.environments import build as builder
 from rekindle.environments.lockfile import Pin, find_lacking, read_pins
 from rekindle.host import folders
 from rekindle.records import HostRecord, read_record, write_record
-from rekindle.solver import solve_plan
 
 LOCK = locks.read_lock("driver.txt").encode()
 
@@ -75,10 +75,8 @@ def test_bundling_again_fetches_nothing_and_drops_strays(wheels, capsys):
 
 def test_wheels_beside_a_lent_torch_are_for_its_python_and_not_the_bundler_s(tmp_path, recordings):
     host = read_record(recordings / "h200-x2" / "host.json", HostRecord)
-    given = {"made": host.collected, "host_sha256": "0" * 64}
-    plan = solve_plan(host, ["transformers"], gpus_required=True, system_site=True, **given)
     write_record(tmp_path / "host.json", host)
-    write_record(tmp_path / "plan.json", plan)
+    write_record(tmp_path / "plan.json", solved(host, "transformers", system_site=True))
     _, beside = bundle._targets(tmp_path / "plan.json")
     assert (beside.lock, beside.python, beside.glibc) == ("transformers-system-py312.txt", "3.12", "2.39")
     names = [pin.name for pin in read_pins(beside.text, beside.architecture)]

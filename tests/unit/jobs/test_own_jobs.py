@@ -7,9 +7,10 @@ import subprocess
 import pytest
 from msgspec.structs import replace
 from runners.plays import REPOSITORY
+from samples.folders import PLAN
 
 from rekindle.jobs import load_job, load_planned, name_arguments, resolve_own
-from rekindle.records import PlanRecord, RecordError, format_time
+from rekindle.records import RecordError
 
 JOBS = REPOSITORY / "flare_jobs"
 LINE = REPOSITORY / "tests" / "lookalikes" / "own" / "fitted_line" / "job.yml"
@@ -78,10 +79,7 @@ def test_a_path_is_from_the_current_folder_or_the_users_on(own, monkeypatch, tmp
 
 
 def test_a_plans_jobs_are_found_by_its_paths(own):
-    planned = {"jobs": ("pt_ddp", "mine"), "own": {"mine": str(own())}}
-    record = PlanRecord(
-        host="h", made=format_time(), host_sha256="0" * 64, nvflare="2.7.3", environments=(), **planned
-    )
+    record = replace(PLAN, jobs=("pt_ddp", "mine"), own={"mine": str(own())})
     assert [job.name for job in load_planned(JOBS, record)] == ["pt_ddp", "mine"]
 
 
@@ -89,15 +87,7 @@ def test_a_plans_jobs_are_found_by_its_paths(own):
     ("nvflare", "option"), [("2.7.3", "--job_dir"), ("2.8.3", "--job_dir"), ("2.9.0", "--workspace_dir")]
 )
 def test_an_example_is_as_the_plans_release_has_it(nvflare, option):
-    record = PlanRecord(
-        host="h",
-        made=format_time(),
-        host_sha256="0" * 64,
-        environments=(),
-        jobs=("kaplan-meier",),
-        nvflare=nvflare,
-    )
-    (job,) = load_planned(JOBS, record)
+    (job,) = load_planned(JOBS, replace(PLAN, jobs=("kaplan-meier",), nvflare=nvflare))
     assert job.example.command[-2] == option
     assert job.example.data == (() if nvflare == "2.7.3" else ("veteran",))
     assert job.example.variants == {}

@@ -6,6 +6,7 @@ import json
 import jsonschema
 import msgspec
 import pytest
+from samples.hosts import built
 
 from rekindle import records
 
@@ -78,17 +79,9 @@ def test_a_record_of_a_host_that_is_nested_without_end_is_one_sentence(tmp_path,
 
 @pytest.mark.parametrize("lock", ["../x", "/etc/passwd", "a/b", ".hidden", "-x", "a\n", "", "x" * 201])
 def test_a_lock_that_a_host_names_is_no_path(lock):
-    built = {
-        "framework": "torch",
-        "path": "p",
-        "python": "p",
-        "python_version": "3",
-        "built": "2026-11-21T02:15:00Z",
-    }
-    built |= {"build_s": 0, "lock_sha256": "0", "packages": {}, "probe": {}}
-    assert msgspec.convert({**built, "lock": "torch-2.9.1-cpu.txt"}, records.Environment)
+    assert msgspec.convert(built(lock="torch-2.9.1-cpu.txt"), records.Environment)
     with pytest.raises(msgspec.ValidationError, match=r"\$\.lock"):
-        msgspec.convert({**built, "lock": lock}, records.Environment)
+        msgspec.convert(built(lock=lock), records.Environment)
 
 
 def test_a_text_whose_methods_return_its_own_kind_is_a_text(tmp_path):

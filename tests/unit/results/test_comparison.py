@@ -4,6 +4,7 @@
 import pytest
 from msgspec.structs import replace
 from samples.folders import FAIL, PASS, PLAN, RECORDINGS, add_host, fill
+from samples.hosts import built
 
 from rekindle.cli import diff
 from rekindle.cli.verb import FAILED, OK
@@ -111,13 +112,8 @@ def test_a_job_without_a_verdict_is_compared_with_that_on_its_host(runs):
 
 
 def _environment(**changes):
-    base = {
-        **{"framework": "torch", "path": "/a", "python": "/a/bin/python", "python_version": "3.12.3"},
-        **{"lock": "l.txt", "lock_sha256": "0" * 64, "built": "2026-11-21T02:00:00Z", "build_s": 1.0},
-        "packages": {"torch": "2.11.0", "numpy": "2.5.5"},
-        "probe": {"build": {"cuda": "13.0"}},
-    }
-    return EnvRecord(host="h", environments=(Environment(**{**base, **changes}),))
+    base = {"packages": {"torch": "2.11.0", "numpy": "2.5.5"}, "probe": {"build": {"cuda": "13.0"}}}
+    return EnvRecord(host="h", environments=(Environment(**built(**{**base, **changes})),))
 
 
 def test_diff_names_what_differs_and_nothing_else():

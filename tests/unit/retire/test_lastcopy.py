@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from samples.edits import under
+from samples.hosts import built
 
 from rekindle import capsule, locks
 from rekindle.records import EnvRecord, RecordError, RetiredRecord, RunSpec, read_record
@@ -24,19 +25,16 @@ def sent():
     state.keep_sent_lock(LOCK)
 
 
-def built(framework, lock, text, when, lock_text=None):
-    environment = {
-        **{"framework": framework, "path": "/r/envs/x", "python": "/r/envs/x/bin/python"},
-        **{"python_version": "3.11.2", "lock": lock, "built": when, "build_s": 1.0},
-        **{"lock_sha256": hashlib.sha256(text.encode()).hexdigest(), "packages": {}, "probe": {}},
-    }
+def built_from(framework, lock, text, when, lock_text=None):
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    environment = built(framework=framework, lock=lock, lock_sha256=digest, built=when)
     return {"environment": environment, "lock_text": text if lock_text is None else lock_text}
 
 
 def answer(**more):
     sums = {"verdict.json": hashlib.sha256(b"{}").hexdigest()}
     run = {"name": "runs/toy-0123456789ab", "archive": "1.tar.gz", "files": sums, "left": {"model.pt": 5}}
-    environments = [built("torch", "torch-9.9.9-cpu-py311.txt", LOCK, "2026-11-21T02:00:00Z")]
+    environments = [built_from("torch", "torch-9.9.9-cpu-py311.txt", LOCK, "2026-11-21T02:00:00Z")]
     place = {"place": "/tmp/rekindle-0123456789abcdef", "root": "/r"}
     return {**place, "parts": [run], "environments": environments, **more}
 
@@ -63,7 +61,7 @@ LOCKS = ["../../x.txt", "/etc/passwd", "..", ""]
         *(answer(**_part(name=name)) for name in NAMES),
         *(answer(**_part(archive=archive)) for archive in ("../x.tar.gz", "/etc/passwd", "x", "1.tar.gz\n")),
         *(answer(place=place.format("rekindle-0123456789abcdef")) for place in PLACES),
-        *(answer(environments=[built("torch", lock, LOCK, "2026-11-21T02:00:00Z")]) for lock in LOCKS),
+        *(answer(environments=[built_from("torch", lock, LOCK, "2026-11-21T02:00:00Z")]) for lock in LOCKS),
         {},
         {"parts": 1},
         answer(environments=[{}]),
@@ -97,7 +95,7 @@ def test_the_copy_is_a_capsule_also_of_sent_locks_that_are_not_ours(tmp_path):
 
 def test_of_an_environment_that_did_not_keep_its_lock_ours_is_taken(tmp_path):
     own = locks.read_lock("driver.txt")
-    environments = [built("driver", "driver.txt", own, "2026-11-21T02:00:00Z", lock_text="")]
+    environments = [built_from("driver", "driver.txt", own, "2026-11-21T02:00:00Z", lock_text="")]
     lastcopy.keep_copy(lastcopy.check_answer(answer(environments=environments)), "gpu-1", tmp_path)
     assert (tmp_path / "retired/locks/driver.txt").read_text() == own
 
@@ -105,7 +103,7 @@ def test_of_an_environment_that_did_not_keep_its_lock_ours_is_taken(tmp_path):
 @pytest.mark.parametrize("evil", ["--index-url https://198.51.100.7/i\n", "x @ https://198.51.100.7/x\n", ""])
 def test_a_lock_that_a_host_has_altered_is_refused(tmp_path, evil):
     environments = [
-        built("torch", "torch-9.9.9-cpu-py311.txt", LOCK + evil + "# altered\n", "2026-11-21T02:00:00Z")
+        built_from("torch", "torch-9.9.9-cpu-py311.txt", LOCK + evil + "# altered\n", "2026-11-21T02:00:00Z")
     ]
     with pytest.raises(RecordError, match=r"The lock torch-9\.9\.9-cpu-py311\.txt .* never sent .* Fix: "):
         lastcopy.keep_copy(lastcopy.check_answer(answer(environments=environments)), "gpu-1", tmp_path)
@@ -114,7 +112,7 @@ def test_a_lock_that_a_host_has_altered_is_refused(tmp_path, evil):
 
 
 def test_a_hosts_text_of_a_lock_is_nowhere_taken(tmp_path):
-    evil = built(
+    evil = built_from(
         "torch",
         "torch-9.9.9-cpu-py311.txt",
         LOCK,
@@ -148,7 +146,7 @@ def test_a_run_that_was_not_sent_from_here_has_no_verdict(tmp_path):
 
 def test_of_two_environments_for_a_framework_the_later_one_is_kept(tmp_path):
     times = {"torch-1.txt": "2026-11-21T03:00:00Z", "torch-2.txt": "2026-11-21T02:00:00Z"}
-    environments = [built("torch", lock, LOCK, when) for lock, when in times.items()]
+    environments = [built_from("torch", lock, LOCK, when) for lock, when in times.items()]
     lastcopy.keep_copy(lastcopy.check_answer(answer(environments=environments)), "gpu-1", tmp_path)
     assert read_record(tmp_path / "retired.json", RetiredRecord).environments == ("torch-1.txt",)
 
