@@ -162,38 +162,54 @@ def test_arguments_that_are_no_such_thing_are_refused(collect):
 
 def test_the_inventorys_python_is_tried_and_our_own_default_is_not(load, shell, tmp_path):
     here = {"root": str(tmp_path), "tmpdir": str(tmp_path), "gpus_required": False, "min_free_gb": 0}
-    for named, refused in (
-        ("/opt/none/python", True),
-        ("{{ _rekindle_found.python }}", False),
-        ("auto", False),
-    ):
+    asked = []
+
+    def run(execute, named):
         action = load("collect_facts").make(
-            {**ARGS, **here, "dest": str(tmp_path)}, _low_level_execute_command=shell,
+            {**ARGS, **here, "dest": str(tmp_path)}, _low_level_execute_command=execute,
             _templar=SimpleNamespace(template=lambda text: text),
         )  # fmt: skip
-        result = action.run(task_vars={"inventory_hostname": "here", "ansible_python_interpreter": named})
-        assert ("ansible_python_interpreter cannot be used" in result.get("msg", "")) is refused
+        return action.run(task_vars={"inventory_hostname": "here", "ansible_python_interpreter": named})
+
+    def refuse(command, **_):
+        asked.append(shlex.split(command)[0])
+        return {"rc": 1, "stdout": "", "stderr": ""}
+
+    for named in ("/opt/none/python", "{{ _rekindle_found.python }}", "auto"):
+        run(refuse, named)
+    assert asked == ["env", "sh", "sh"]
+    assert "ansible_python_interpreter cannot be used" in run(shell, "/opt/none/python")["msg"]
 
 
-@pytest.mark.parametrize(
-    ("collected", "refused"), [("2026-11-28T06:00:00Z", True), ("2026-11-28T05:00:00Z", False)]
-)
-def test_a_machine_that_this_run_found_under_another_name_is_refused(
-    load, shell, tmp_path, collected, refused
-):
+@pytest.fixture
+def once(shell):
+    """Return what runs the collector here, and answers as then for the nonce of each later question."""
+    answers = []
+
+    def execute(command, **more):
+        nonce = shlex.split(command)[3]
+        if not answers:
+            answers.append((nonce, shell(command, **more)))
+        first, answer = answers[0]
+        return {**answer, "stdout": answer["stdout"].replace(first, nonce)}
+
+    return execute
+
+
+def test_a_machine_that_this_run_found_under_another_name_is_refused(load, once, tmp_path):
     here = {"root": str(tmp_path), "tmpdir": str(tmp_path), "gpus_required": False, "min_free_gb": 0}
     play = PlaybookRecord(run="r", started="2026-11-28T05:30:00Z", hosts=("a", "b"),
                           began=dict.fromkeys("ab", "2026-11-28T05:30:00Z"))  # fmt: skip
     write_record(tmp_path / "run.json", play)
-    for name in "ab":
+
+    def says(name):
         args = {**ARGS, **here, "dest": str(tmp_path / name)}
-        result = load("collect_facts").make(args, _low_level_execute_command=shell).run(
-            task_vars={"inventory_hostname": name, "ansible_play_hosts_all": ["a", "b"]}
-        )  # fmt: skip
-        if name == "a":
-            assert "same machine" not in result.get("msg", "")
-            write_record(
-                tmp_path / "a/host.json",
-                replace(read_record(tmp_path / "a/host.json", HostRecord), collected=collected),
-            )
-    assert ("b is the same machine as a" in result.get("msg", "")) is refused
+        action = load("collect_facts").make(args, _low_level_execute_command=once)
+        result = action.run(task_vars={"inventory_hostname": name, "ansible_play_hosts_all": ["a", "b"]})
+        return result.get("msg", "")
+
+    assert "same machine" not in says("a")
+    found = read_record(tmp_path / "a/host.json", HostRecord)
+    for collected, refused in (("2026-11-28T06:00:00Z", True), ("2026-11-28T05:00:00Z", False)):
+        write_record(tmp_path / "a/host.json", replace(found, collected=collected))
+        assert ("b is the same machine as a" in says("b")) is refused

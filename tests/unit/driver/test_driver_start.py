@@ -31,32 +31,15 @@ def _ended(run, **fields):
     write_record(run / "ended.json", msgspec.structs.replace(record, **fields))
 
 
-def test_what_runs_or_has_ended_well_is_not_started_again(tmp_path):
-    run, start = toy(tmp_path, _counting(tmp_path))
-    assert [start(), start()] == [True, False]
-    (tmp_path / "go").touch()
-    wait_for_end(run)
-    assert start() is False
-    assert (run / "job" / "count").read_text() == "x"
-    assert (run / "driver.lock").exists()
-
-
-@pytest.mark.parametrize(
-    "end",
-    [
-        {"exit_status": 1},
-        {"exit_status": -9},
-        {"reason": "hung"},
-        {"reason": "interrupted"},
-        {"reason": "limit"},
-    ],
-)
-def test_what_ended_otherwise_is_started_again(tmp_path, end):
+def test_what_ended_otherwise_than_well_is_started_again(tmp_path):
     run, start = toy(tmp_path, "pass")
     start()
-    _ended(run, **end)
-    assert start() is True
-    assert read_record(wait_for_end(run) / "ended.json", RunEnd).exit_status == 0
+    wait_for_end(run)
+    reasons = ({"reason": reason} for reason in ("hung", "interrupted", "limit"))
+    for end in ({"exit_status": 1}, {"exit_status": -9}, *reasons):
+        _ended(run, **end)
+        assert start() is True, end
+        assert read_record(wait_for_end(run) / "ended.json", RunEnd).exit_status == 0
 
 
 @pytest.fixture
@@ -93,12 +76,14 @@ def test_a_run_has_finished_only_at_its_good_end_under_the_nonce_that_is_sent(tm
     assert not says_finished(run)
 
 
-def test_a_good_end_counts_under_the_nonce_that_is_sent_alone(tmp_path):
+def test_what_runs_is_not_started_again_nor_what_ended_well_under_the_nonce_that_is_sent(tmp_path):
     run, start = toy(tmp_path, _counting(tmp_path))
     assert [start(nonce="a" * 32), start(nonce="b" * 32)] == [True, False]  # what runs is followed
     (tmp_path / "go").touch()
     wait_for_end(run)
     assert start(nonce="a" * 32) is False
+    assert (run / "job" / "count").read_text() == "x"
+    assert (run / "driver.lock").exists()
     assert start(nonce="b" * 32) is True
     assert read_record(wait_for_end(run) / "spec.json", RunSpec).nonce == "b" * 32
 
