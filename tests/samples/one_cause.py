@@ -9,9 +9,9 @@ from rekindle.report.findings import format_diagnosis
 ECHO = re.compile(r"not a valid DXO|min_responses|closed by peer|Aborting current RUN")
 
 
-def agree(run):
-    """Check that a folder has one cause, and return the diagnosis."""
-    verdict, found = judge_run(run), explain_run(run)
+def agree(run, verdict=None):
+    """Check that a folder has one cause, and return the diagnosis; it may have been judged already."""
+    verdict, found = verdict or judge_run(run), explain_run(run)
     failed = verdict.verdict not in ("PASS", "UNPROVEN")
     assert not failed or found.cause
     if found.cause:

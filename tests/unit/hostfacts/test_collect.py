@@ -20,12 +20,16 @@ from samples.mig_hosts import cut_gpus, list_instances, name_instance
 
 from rekindle.gpus.choice import choose_gpus
 from rekindle.host import paths
-from rekindle.hostfacts.frames import FactsError, Frame, parse_frames
+from rekindle.hostfacts.frames import FactsError, Frame, PartialFrames, parse_frames
 from rekindle.hostfacts.record import read_host
+from rekindle.hostfacts.system import read_memory
 from rekindle.jobs import load_job
 from rekindle.jobs.placement import assign_gpus
 
 COLLECTOR = Path(__file__).parents[3] / "roles/preflight/files/collect.sh"
+OF_EVERY_HOST = ("home", "uid", "kernel", "architecture", "cores", "memory")
+"""Probes without which there is no record."""
+OF_PIP = tuple(f"pip-{file}" for file in ("env", "xdg", "etc", "legacy", "user", "file"))
 GPU_PROBES = ("nvidia-smi", "nvidia-query", "nvidia-list", "nvidia-topo", "nvidia-nvlink")
 
 
@@ -167,15 +171,18 @@ def test_mig_instances_come_into_the_record_and_the_plan(collect, fake, tmp_path
 
 def test_an_nvidia_smi_that_prints_garbage(collect, fake):
     fake("nvidia-smi", r"printf '@@0 end 0\n\377\n\001 no newline'".replace(r"\377", "%%"))
-    frames = collect()
+    frames = collect("nvidia-smi")
     assert frames["nvidia-smi"] == Frame("0", "@@0 end 0\n%\n\001 no newline")
     assert "end" in frames
 
 
 @pytest.mark.parametrize("name", ['-x it\'s "two" $(touch gone) *', "`touch gone`\nb"])
 def test_a_root_of_any_name_is_only_a_name(collect, tmp_path, name):
-    for root in (f"~/{name}", f"{tmp_path}/{name}"):
-        frames = collect(root=root, tmpdir=f"{root}/tmp")
+    for root, probes in (
+        (f"~/{name}", ("root", "disk-root", "path-tmpdir")),
+        (f"{tmp_path}/{name}", ()),  # by all
+    ):
+        frames = collect(*probes, root=root, tmpdir=f"{root}/tmp")
         assert frames["root"].status == "0"
         assert frames["disk-root"].answered
         assert frames["path-tmpdir"].text == f"{root}/tmp\n".replace("~", f"{tmp_path}/the home", 1)
@@ -184,7 +191,7 @@ def test_a_root_of_any_name_is_only_a_name(collect, tmp_path, name):
 
 def test_a_root_under_a_file_cannot_be_made(collect, tmp_path):
     (tmp_path / "file").touch()
-    assert collect(root=f"{tmp_path}/file/rekindle")["root"] == Frame("1", f"{tmp_path}/file\n")
+    assert collect("root", root=f"{tmp_path}/file/rekindle")["root"] == Frame("1", f"{tmp_path}/file\n")
 
 
 def made(path, mode=0o700, owner=None, group=None):
@@ -202,7 +209,7 @@ def test_a_root_that_others_may_write_to_is_refused(collect, fake, tmp_path, mod
     fake("getent", "echo staff:x:$2:tenant")
     folder, sticky = made(tmp_path / "scratch", mode), mode & 0o1000
     how = f"group {folder} {os.getgid()}" if mode == 0o770 else f"all {folder}"
-    frames = collect(root=f"{folder}{below}", tmpdir=f"{folder}{below}")
+    frames = collect("root", "tmpdir", root=f"{folder}{below}", tmpdir=f"{folder}{below}")
     assert frames["root"] == (
         Frame("0", f"{folder}\n") if sticky and below else Frame("2", f"{folder}\n{how}\n")
     )
@@ -218,13 +225,13 @@ def test_a_group_of_the_user_alone_may_write_to_a_root(collect, fake, tmp_path, 
     folder, user = made(tmp_path / "home", 0o775), pwd.getpwuid(os.getuid()).pw_name
     answer = group.format(user=user, gid=os.getgid())
     fake("getent", f"echo '{answer}'")
-    assert collect(root=f"{folder}/rekindle")["root"].status == status
+    assert collect("root", root=f"{folder}/rekindle")["root"].status == status
 
 
 def test_an_acl_by_which_others_may_write_to_a_root_is_seen(collect, fake, tmp_path):
     folder = made(tmp_path / "acl", 0o770)
     fake("ls", f"/bin/ls \"$@\" | sed '/{folder.name}$/s/^d........./&+/'")
-    assert collect(root=f"{folder}/rekindle")["root"].text.splitlines()[1:] == [
+    assert collect("root", root=f"{folder}/rekindle")["root"].text.splitlines()[1:] == [
         f"group {folder} {os.getgid()}"
     ]
 
@@ -236,9 +243,9 @@ def test_a_link_on_the_way_to_a_root_is_followed(collect, tmp_path):
     (own / "other").symlink_to("link")
     (tmp_path / "good").symlink_to(own)
     for link in ("link", "link/a/b", "other/x"):
-        assert collect(root=f"{own}/{link}")["root"].text.endswith(f"all {own}/../scratch\n")
-    assert collect(root=f"{own}/loop")["root"].status == "1"
-    assert collect(root=f"{tmp_path}/good/rekindle")["root"].status == "0"
+        assert collect("root", root=f"{own}/{link}")["root"].text.endswith(f"all {own}/../scratch\n")
+    assert collect("root", root=f"{own}/loop")["root"].status == "1"
+    assert collect("root", root=f"{tmp_path}/good/rekindle")["root"].status == "0"
     assert scratch.is_dir()
 
 
@@ -246,13 +253,14 @@ def test_a_link_on_the_way_to_a_root_is_followed(collect, tmp_path):
 @pytest.mark.parametrize("below", ["", "/a/b"])
 def test_a_root_of_another_user_is_refused(collect, tmp_path, below):
     folder = made(tmp_path / "theirs", 0o755, owner=4711)
-    assert collect(root=f"{folder}{below}")["root"] == Frame("2", f"{folder}\nowner {folder} 4711\n")
-    assert collect(root=f"{made(tmp_path / 'nobodys', owner=65534)}{below}")["root"].status == "2"
+    refused = collect("root", root=f"{folder}{below}")["root"]
+    assert refused == Frame("2", f"{folder}\nowner {folder} 4711\n")
+    assert collect("root", root=f"{made(tmp_path / 'nobodys', owner=65534)}{below}")["root"].status == "2"
     link = tmp_path / "link"
     link.symlink_to(made(tmp_path / "own"))
     shutil.chown(tmp_path / "own", 0)
     os.chown(link, 4711, -1, follow_symlinks=False)
-    assert collect(root=f"{link}{below}")["root"].text.splitlines()[1] == f"owner {link} 4711"
+    assert collect("root", root=f"{link}{below}")["root"].text.splitlines()[1] == f"owner {link} 4711"
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="makes a user namespace with some of the machine's users")
@@ -270,7 +278,8 @@ def test_in_a_container_nobody_may_be_the_machines_root(tmp_path):
 
 def test_variables_and_files_of_pip_and_nccl(collect, tmp_path):
     (tmp_path / "pip.conf").write_text("[global]\nretries = 9\n")
-    frames = collect(PIP_CONFIG_FILE=f"{tmp_path}/pip.conf", NCCL_DEBUG="INFO", PIP_NO_INDEX="1")
+    environ = {"PIP_CONFIG_FILE": f"{tmp_path}/pip.conf", "NCCL_DEBUG": "INFO", "PIP_NO_INDEX": "1"}
+    frames = collect("pip-file", "pip-env", "nccl", **environ)
     assert frames["pip-file"].text == "[global]\nretries = 9\n"
     pip = {f"PIP_CONFIG_FILE={tmp_path}/pip.conf", "PIP_NO_INDEX=1"}
     assert {*frames["pip-env"].text.split()} == pip
@@ -292,7 +301,8 @@ def test_no_credentials_of_pip_leave_the_host(collect, tmp_path, secret):
     (tmp_path / "pip.conf").write_text(
         f"[global]\nproxy={secret}\nextra-index-url =\n  {secret}\n  {secret}\n"
     )
-    frames = collect(PIP_CONFIG_FILE=f"{tmp_path}/pip.conf", PIP_INDEX_URL=secret)
+    probes = () if secret == SECRETS[0] else OF_PIP  # all, and those that read it
+    frames = collect(*probes, PIP_CONFIG_FILE=f"{tmp_path}/pip.conf", PIP_INDEX_URL=secret)
     for name in ("pip-file", "pip-env"):
         assert frames[name].answered
         assert "****" in frames[name].text
@@ -309,7 +319,7 @@ def test_a_virtual_environment_first_on_the_path_shows_with_its_base(collect, tm
     (site / "torch.py").write_text("raise SystemExit('imported')")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "python3").symlink_to(f"{tmp_path}/venv/bin/python3")
-    text = collect(PATH=f"{tmp_path}/venv/bin:/usr/bin:/bin")["pythons"].text
+    text = collect("pythons", PATH=f"{tmp_path}/venv/bin:/usr/bin:/bin")["pythons"].text
     version = platform.python_version()
     assert (
         f'{{"path": "{tmp_path}/venv/bin/python3", "version": "{version}", "venv": true, '
@@ -322,7 +332,7 @@ def test_a_virtual_environment_first_on_the_path_shows_with_its_base(collect, tm
 def test_a_python_that_hangs_costs_only_itself(collect, fake):
     fake("python3", "sleep 60")
     real = fake("python3.11", f'exec {sys.executable} "$@"')
-    frame = collect(limit=3)["pythons"]
+    frame = collect("pythons", limit=3)["pythons"]
     assert frame.status == "timeout"
     assert f'"version": "{platform.python_version()}"' in frame.text
     assert real.exists()
@@ -434,10 +444,9 @@ def test_what_a_file_system_cannot_do_is_told_in_its_words(collect, fake):
 
 
 def test_what_each_job_needs_is_there(collect):
-    frames = collect(tmpdir="/tmp/t")
-    assert {name: frame for name, frame in frames.items() if name.startswith("need-")} == {
-        f"need-{what}": Frame("0", "") for what in NEEDS
-    }
+    needs = {f"need-{what}": Frame("0", "") for what in NEEDS}
+    frames = collect(*needs, tmpdir="/tmp/t")
+    assert {name: frames[name] for name in needs} == needs
 
 
 def collect_after(setup, folder, *probes):
@@ -504,10 +513,10 @@ echo inactive_file 536870912 >$group/memory.stat
 @pytest.mark.skipif(os.getuid() != 0, reason="mounts, which root can alone")
 @pytest.mark.parametrize(("limit", "found"), [("2147483648", 1024), ("max", None)])
 def test_a_limit_of_the_group_counts_as_the_memory_that_is_free(tmp_path, limit, found):
-    frames = collect_after(GROUP.format(limit=limit), tmp_path)
+    frames = collect_after(GROUP.format(limit=limit), tmp_path, "memory")
     given = re.findall(r"^GroupAvailable: (\d+) kB$", frames["memory"].text, re.MULTILINE)
     assert given == ([f"{found << 10}"] if found else [])
-    assert (read_host(frames, "h", "/rekindle").memory.available_mib == 1024) is bool(found)
+    assert (read_memory(frames).available_mib == 1024) is bool(found)
 
 
 @pytest.mark.parametrize(
@@ -515,7 +524,8 @@ def test_a_limit_of_the_group_counts_as_the_memory_that_is_free(tmp_path, limit,
 )
 def test_a_clock_that_is_off_is_told(collect, fake, off, says):
     fake("date", f"echo {int(time.time() + off)}")
-    problems = [problem.message for problem in read_host(collect(), "h", "/rekindle").problems]
+    frames = PartialFrames(collect("clock", *OF_EVERY_HOST))
+    problems = [problem.message for problem in read_host(frames, "h", "/rekindle").problems]
     told = [message for message in problems if message.startswith("The host's clock is ")]
     assert len(told) == bool(says)
     assert all(says in message and message.endswith(" the controller's.") for message in told)
@@ -532,8 +542,9 @@ def test_a_localhost_of_ipv6_alone_is_enough(tmp_path):
 def test_a_shim_without_its_python_says_nothing_of_the_host(collect, fake):
     fake("nvidia-smi", "exit 6")
     fake("python3", "echo 'pyenv: python3: command not found' >&2; exit 127")
-    frames = collect()
-    assert {frame.status for name, frame in frames.items() if name == "cuda" or "need-" in name} == {"0"}
+    probes = ("cuda", *(f"need-{what}" for what in NEEDS))
+    frames = collect(*probes)
+    assert {name: frames[name].status for name in probes} == dict.fromkeys(probes, "0")
 
 
 def test_a_tmpdir_too_long_for_a_socket_is_seen(collect):
@@ -544,7 +555,7 @@ def test_a_tmpdir_too_long_for_a_socket_is_seen(collect):
 def test_a_python_that_was_built_without_modules_is_not_used(collect, fake, tmp_path):
     hidden = "import sys; sys.modules['lzma'] = sys.modules['_ctypes'] = None"
     fake("python3", f'exec {sys.executable} -I -B -c "{hidden}; exec(sys.argv[1])" "$4"')
-    found = read_host(collect(), "h", "/rekindle")
+    found = read_host(PartialFrames(collect("pythons", *OF_EVERY_HOST)), "h", "/rekindle")
     (unfit,) = [problem.message for problem in found.problems if problem.name == "unfit-python"]
     assert unfit.startswith(f"Python {platform.python_version()} at ")
     assert unfit.endswith(" lacks ctypes and lzma: it is not used.")

@@ -307,7 +307,7 @@ def test_a_broken_run_is_no_pass(golden, tmp_path, job, case):
     assert verdict.verdict in ({"FAIL"} if state == FAILS else {"UNPROVEN", "FAIL"})
     assert verdict.remedy
     golden(verdict.cause)
-    agree(run)
+    agree(run, verdict)
 
 
 ELSEWHERE = {
