@@ -27,8 +27,6 @@ def round_s(sites: int, gbit_s: int, megabytes: int) -> float:
         rtt_s=RTT_S,
         down_bit_s=gbit_s * 1e9,
         up_bit_s=gbit_s * 1e9,
-        clock_offset_s=0.0,
-        clock_error_s=0.0,
         release=RELEASE,
         at=format_time(),
     )

@@ -20,7 +20,7 @@ from rekindle.records.text import fold_line
 
 _PATIENCE_S = 120
 """For SLURM to give a node, whose way to the server may be another than the login node's."""
-_ASKED = ("kit", "address", "port", "release", "limit_s", "clock_s")
+_ASKED = ("kit", "address", "port", "release", "limit_s")
 
 
 @limit_action

@@ -24,5 +24,4 @@ options:
     description: Seconds that the listener stays, and that a site waits for others to be measured.
     type: int
     default: 120
-  clock_s: {description: Largest difference in seconds between two clocks., type: float, default: 30}
 """

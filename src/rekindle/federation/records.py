@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from rekindle.host import folders
 from rekindle.records import RecordError, RunMember, RunSpec, allow_decoding, convert_builtins, dump_builtins
-from rekindle.records.base import Few, Integer, Offset, Record, Seconds, Table, Text, Timestamp
+from rekindle.records.base import Few, Integer, Record, Seconds, Table, Text, Timestamp
 from rekindle.records.layout import make_reader
 
 ROOM = "federation"
@@ -112,9 +112,6 @@ class LinkRecord(Record, kw_only=True, frozen=True):
     down_bit_s: Rate
     """To the site."""
     up_bit_s: Rate
-    clock_offset_s: Offset
-    """The site's clock minus the server's."""
-    clock_error_s: Seconds
     release: Text
     """Of NVFlare, on both."""
     at: Timestamp

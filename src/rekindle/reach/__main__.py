@@ -2,7 +2,7 @@
 """``python -m rekindle.reach listen FOLDER JSON``, ``… end FOLDER`` and ``… probe JSON``, on hosts.
 
 ``listen`` leaves a listener behind that ends by itself, by ``end``, or when ``FOLDER``, which has its lock,
-is removed. JSON has ``kit``, ``port`` and ``limit_s``; for ``probe`` also ``address``, ``clock_s`` and
+is removed. JSON has ``kit``, ``port`` and ``limit_s``; for ``probe`` also ``address`` and
 ``release``. Each prints one line of JSON: what it found, or ``message`` and ``fix``.
 """
 
@@ -108,7 +108,7 @@ def probe_links(asked: dict[str, Any]) -> dict[str, float | str]:
         Trouble: something is wrong with the way to the server.
     """
     kit = Kit(Path(asked["kit"]), "client")
-    way = Probe(kit, asked["address"], asked["port"], asked["clock_s"], asked["release"], asked["limit_s"])
+    way = Probe(kit, asked["address"], asked["port"], asked["release"], asked["limit_s"])
     return way.look()
 
 

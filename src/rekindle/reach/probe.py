@@ -77,6 +77,10 @@ _COMPLAINTS = {
 }
 
 
+_CLOCK_S = 30.0
+"""Largest difference of the two clocks that does no harm."""
+
+
 @dataclass(frozen=True)
 class Probe:
     """A site's way to its server."""
@@ -84,8 +88,6 @@ class Probe:
     kit: Kit
     address: str
     port: int
-    clock_s: float
-    """Largest difference of the two clocks that does no harm."""
     planned: str = ""
     """NVFlare's release that all hosts are to have."""
     turn_s: float = 120.0
@@ -95,8 +97,7 @@ class Probe:
     """NVFlare's release here; None: the environment's."""
 
     def look(self) -> dict[str, float | str]:
-        """Return ``rtt_s``, ``down_bit_s``, ``up_bit_s``, ``clock_offset_s`` (this host's clock minus the
-        server's), ``clock_error_s`` and ``release``.
+        """Return ``rtt_s``, ``down_bit_s``, ``up_bit_s`` and ``release``.
 
         Raises:
             Trouble: something is wrong with the way; the first thing.
@@ -104,7 +105,7 @@ class Probe:
         with self._asked("look") as peer:
             server, answer = peer.getpeercert() or {}, self._heard(peer)
             rtt, offset = self._clock(peer)
-        if abs(offset) - rtt / 2 > self.clock_s:
+        if abs(offset) - rtt / 2 > _CLOCK_S:
             raise self._trouble("clock", f"{abs(offset):.0f} s {'behind' if offset < 0 else 'ahead of'}")
         self.kit.require("site's", self.now())
         require_valid(server, f"The certificate of {self.address}:{self.port}", self.now())
@@ -123,12 +124,11 @@ class Probe:
             peer.setsockopt(
                 socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
             )  # the rest stays here
-        clock = {"clock_offset_s": offset, "clock_error_s": rtt / 2}
-        return {"rtt_s": rtt, "down_bit_s": down, "up_bit_s": up, "release": here, **clock}
+        return {"rtt_s": rtt, "down_bit_s": down, "up_bit_s": up, "release": here}
 
     def _trouble(self, kind: str, why: object = "", wanted: str = "") -> Trouble:
         words = {"address": self.address, "port": self.port, "there": f"{self.address}:{self.port}"}
-        limits = {"limit": wire.ANSWER_S, "turn": self.turn_s, "clock": self.clock_s}
+        limits = {"limit": wire.ANSWER_S, "turn": self.turn_s, "clock": _CLOCK_S}
         message, fix = (text.format(why=why, wanted=wanted, **words, **limits) for text in _COMPLAINTS[kind])
         return Trouble(message, fix)
 

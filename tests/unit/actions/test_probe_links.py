@@ -13,8 +13,6 @@ from rekindle.records.layout import host_in
 
 GOOD = {
     "rtt_s": 0.053,
-    "clock_offset_s": -0.2,
-    "clock_error_s": 0.03,
     "release": "2.9.0",
     "down_bit_s": 2e7,
     "up_bit_s": 1e7,

@@ -17,8 +17,6 @@ LINK = LinkRecord(
     rtt_s=0.053,
     down_bit_s=20 * MBIT,
     up_bit_s=20 * MBIT,
-    clock_offset_s=0,
-    clock_error_s=0.03,
     release="2.9.0",
     at="2026-11-25T12:00:00Z",
 )

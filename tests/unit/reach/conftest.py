@@ -106,7 +106,7 @@ def look(site):
     """Return what probes a port here as a site."""
 
     def run(port, kit=site, address="127.0.0.1", **parts):
-        return Probe(kit, address, port, **{"clock_s": 30, "has": "2.9.0", "turn_s": 5, **parts}).look()
+        return Probe(kit, address, port, **{"has": "2.9.0", "turn_s": 5, **parts}).look()
 
     return run
 

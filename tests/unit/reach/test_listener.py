@@ -152,7 +152,7 @@ def test_one_that_dies_as_it_starts_is_said(tmp_path, run):
 
 def test_a_site_asks_over_the_command_line(tmp_path, run, asked, port, site):
     run("listen", tmp_path / "reach", asked)
-    words = {"kit": str(site.folder), "address": "127.0.0.1", "port": port, "clock_s": 30, "limit_s": 30}
+    words = {"kit": str(site.folder), "address": "127.0.0.1", "port": port, "limit_s": 30}
     status, answer = run("probe", json.dumps({**words, "release": ""}))
     assert status == 1  # this environment has no NVFlare
     assert answer["message"] == "NVFlare differs: this site has none, the server none."

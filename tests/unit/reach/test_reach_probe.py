@@ -61,7 +61,6 @@ def test_a_good_way_is_measured(listening, server, look, soon):
     with listening(server) as port:
         found = look(port)
     assert found["release"] == "2.9.0"
-    assert abs(found["clock_offset_s"]) <= found["clock_error_s"] + 0.01
     assert 0 < found["rtt_s"] < 1
     assert min(found["down_bit_s"], found["up_bit_s"]) > 50e6
 
