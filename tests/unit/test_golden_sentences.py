@@ -5,6 +5,7 @@ import ast
 import json
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -42,11 +43,22 @@ def _literals():
     return {re.compile(pattern, re.DOTALL): places for pattern, places in found.items()}
 
 
+@cache
+def _is_long(pattern):
+    return len(re.sub(r"\.\*|\\", "", pattern.pattern)) >= _LEAST
+
+
 def _is_of(sentence, pattern):
-    long = len(re.sub(r"\.\*|\\", "", pattern.pattern)) >= _LEAST
-    return (
-        pattern.search(sentence) if long else pattern.fullmatch(sentence) or pattern.fullmatch(f"{sentence}.")
-    )
+    if _is_long(pattern):
+        return pattern.search(sentence)
+    return pattern.fullmatch(sentence) or pattern.fullmatch(f"{sentence}.")
+
+
+def _find_places(parts, literals):
+    """Yield where each literal stands that is one of a sentence's parts."""
+    for pattern, places in literals.items():
+        if any(_is_of(part, pattern) for part in parts):
+            yield places
 
 
 def _verdicts():
@@ -70,9 +82,6 @@ def test_each_sentence_of_a_verdict_is_one_literal_in_one_place():
     spread = {}
     for sentence in _verdicts():
         parts = _EACH.split(sentence)
-        whole = [
-            places for pattern, places in literals.items() if any(_is_of(part, pattern) for part in parts)
-        ]
-        if not any(len(places) == 1 for places in whole):
-            spread[sentence] = whole
+        if all(len(places) > 1 for places in _find_places(parts, literals)):
+            spread[sentence] = [*_find_places(parts, literals)]
     assert not spread

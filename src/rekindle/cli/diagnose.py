@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from rekindle import doctor
 from rekindle.records import Diagnosis, Finding, RecordError
-from rekindle.report.findings import format_diagnoses
+from rekindle.report.findings import format_diagnosis
 
 from .verb import FAILED, OK, Answer, Json, Verb, print_answer
 
@@ -41,7 +41,7 @@ def run(
     if logs:
         found.append(doctor.diagnose_texts(logs))
     failed = any(one.findings or (one.timeline and not one.went_on) for one in found)
-    return print_answer(FAILED if failed else OK, format_diagnoses(found), found, json)
+    return print_answer(FAILED if failed else OK, "\n\n".join(map(format_diagnosis, found)), found, json)
 
 
 def _of_folder(path: Path) -> Diagnosis:

@@ -173,22 +173,19 @@ def _health(gpu: Gpu, name: str) -> Iterator[Complaint]:
         )
 
 
-def find_memory_in_use(host: HostRecord) -> list[Complaint]:
-    """Return whose memory others use; our own job is followed, its leftovers are ended."""
-    return [complaint for gpu in host.gpus for complaint in _memory_in_use(gpu, host.root)]
-
-
-def _memory_in_use(gpu: Gpu, root: str) -> Iterator[Complaint]:
-    others = [process for process in gpu.processes if not process.name.startswith(f"{root}/{folders.ENVS}/")]
-    known = len(others) < len(gpu.processes) or is_instance(gpu.uuid)  # whose own use is the driver's too
-    total = 0 if known else gpu.memory_used_mib or 0
-    used = max(total, sum(process.memory_mib or 0 for process in others))
-    if used <= MAX_MEMORY_IN_USE_MIB:
-        return
-    holders = ", ".join(f"process {process.pid} ({process.name})" for process in others)
-    yield Complaint(
-        f"{_label(gpu)} has {used} MiB in use by {holders or 'unnamed processes'}, "
-        f"{MAX_MEMORY_IN_USE_MIB} MiB are allowed.",
-        "end them, or wait until their owner is done.",
-        "RETEST",
-    )
+def find_memory_in_use(host: HostRecord) -> Iterator[Complaint]:
+    """Yield whose memory others use; our own job is followed, its leftovers are ended."""
+    ours = f"{host.root}/{folders.ENVS}/"
+    for gpu in host.gpus:
+        others = [process for process in gpu.processes if not process.name.startswith(ours)]
+        known = len(others) < len(gpu.processes) or is_instance(gpu.uuid)  # whose own use is the driver's too
+        total = 0 if known else gpu.memory_used_mib or 0
+        used = max(total, sum(process.memory_mib or 0 for process in others))
+        if used > MAX_MEMORY_IN_USE_MIB:
+            holders = ", ".join(f"process {process.pid} ({process.name})" for process in others)
+            yield Complaint(
+                f"{_label(gpu)} has {used} MiB in use by {holders or 'unnamed processes'}, "
+                f"{MAX_MEMORY_IN_USE_MIB} MiB are allowed.",
+                "end them, or wait until their owner is done.",
+                "RETEST",
+            )

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The doctor's answers, for a terminal."""
 
-from collections.abc import Iterable
-
 from rekindle.records import Diagnosis, Finding, Moment
 from rekindle.records.text import fold_line
 
@@ -11,11 +9,6 @@ _UNKNOWN = "The cause is not known. It may be one of these, which come first:"
 _ECHOES = "No cause is in these files, only what follows from one. Fix: add the sites' logs."
 _TIMELINE = "The first errors, oldest first:"
 _WENT_ON = "Errors that it went on from:"
-
-
-def format_diagnoses(found: Iterable[Diagnosis]) -> str:
-    """Return the answers, one after the other."""
-    return "\n\n".join(map(format_diagnosis, found))
 
 
 def format_diagnosis(found: Diagnosis) -> str:
