@@ -30,6 +30,7 @@ HALVED = (
     "twentyfourth_failures.txt",
     "twentyfifth_failures.txt",
     "twentysixth_failures.txt",
+    "twentyseventh_failures.txt",
 )
 
 
