@@ -65,6 +65,8 @@ class RaisedException(NamedTuple):
     """What goes on with its message in the next lines."""
     package: str = ""
     """The installed one that raised it, where no frame is the job's own."""
+    raiser: str = ""
+    """The package or module of its last frame."""
 
     @property
     def text(self) -> str:
@@ -122,8 +124,15 @@ def _raised(text: Text, match: re.Match[str]) -> RaisedException:
     more = " ".join(_further(text, number))
     if match[0].endswith(":"):
         message, more = f"{message} {find_next(text, number)}", ""
+    raiser = (
+        re.search(r"(?:-packages|/python[\d.]{1,6}|<frozen)[/ ](\w{1,80})", frames[-1]["file"])
+        if frames
+        else None
+    )
     ends = match.start(), match.start("kind"), match.end()
-    return RaisedException(match["kind"], message, place, *ends, more, package[1] if package else "")
+    return RaisedException(
+        match["kind"], message, place, *ends, more, package[1] if package else "", raiser[1] if raiser else ""
+    )
 
 
 def find_next(text: Text, number: int) -> str:
@@ -156,6 +165,8 @@ def explain_exception(raised: RaisedException, last: RaisedException, who: str =
         who: raised it; nothing if that is not known.
     """
     about = find_subject(f"{raised.kind.rpartition('.')[2]}: {raised.message} {raised.more}")
+    if about is None or about.row.weak:
+        about = find_subject(f"raised in {raised.raiser}") or about
     row = about.row if about else None
     ours = row if row and row.rank != "echo" and not row.weak else None
     then = f", then {cut_line(last.text, 120)}" if last is not raised and not last.reports else ""
