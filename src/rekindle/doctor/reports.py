@@ -14,7 +14,7 @@ from .prefixes import TRAINER, find_producer
 from .roles import MemberLogs
 from .scan import SHORT, Match, make_find, quote_place, search_catalogue
 from .shapes import load_shape
-from .subjects import Meaning, Subject, find_subject
+from .subjects import Level, Meaning, Subject, find_subject
 from .texts import Text
 
 _CUT, _BEFORE = 4000, 200
@@ -31,7 +31,7 @@ _LEAD = re.compile(
 _ASKED = re.compile(r"srun: forcing|\*\*\* (?:STEP|JOB) ")
 _KILLED, _CUT_OFF = "A process was killed", "A connection fails"
 _READ = "Read this line and those around it."
-_NOTHING = Subject(Meaning("job", "", "", rank="symptom", weak=True), 0, 0)
+_NOTHING = Subject(Meaning("job", "", "", rank="symptom", weak=True), 0, 0, Level.NAME)
 """What a message is about of which no word is known."""
 _BAR = re.compile(r".{0,200}?\b\d{1,12}/\d{1,12}(?= \[)")
 """How far a progress bar is: at a crash it is often shown once more."""
@@ -146,8 +146,8 @@ def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
             return
         message = f"Ansible on {host}: {result}"
     about = find_subject(message) or _NOTHING
-    row, sure = about.row, about.is_certain or about.coded
-    fails = not row.weak and (about.coded or _FAILS.search(message))
+    row, sure = about.row, about.is_sure
+    fails = not row.weak and (about.level == Level.CODE or _FAILS.search(message))
     marked = ansible or ((line.level or fails) and not _BENIGN.search(line.text))
     if not (fails and about.is_certain if line.warns else marked):
         return

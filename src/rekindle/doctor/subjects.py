@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Iterator
+from enum import IntEnum
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -74,24 +75,38 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         return re.compile(self.pattern.replace("{codes}", "|".join(codes)))
 
 
+class Level(IntEnum):
+    """How much evidence tells, from most to least."""
+
+    POLICY = 0
+    CODE = 1
+    WORDS = 2
+    GENERAL = 3
+    """A type of exception, an error number, what is missing: known words say more."""
+    SYMPTOM = 4
+    WEAK = 5
+    ECHO = 6
+    NAME = 7
+    """Weak words with which a message begins: the type of an exception."""
+
+
 class Subject(NamedTuple):
     """What a message is about, and where in it that stands."""
 
     row: Meaning
     start: int
     end: int
-    coded: bool = False
-    """Whether a specific code says so."""
+    level: Level
 
     @property
-    def is_weak(self) -> bool:
-        """Whether any other cause's words say more; short ones say little."""
-        return self.row.weak or not (self.coded or self.end - self.start > _FEW)
+    def is_sure(self) -> bool:
+        """Whether it says enough to be believed."""
+        return self.level <= Level.GENERAL
 
     @property
     def is_certain(self) -> bool:
         """Whether it is a cause that says enough."""
-        return self.row.rank == "cause" and not self.is_weak
+        return self.is_sure and self.row.rank == "cause" and not self.row.weak
 
 
 _TABLES = allow_decoding(tuple[Table, ...])
@@ -118,27 +133,16 @@ def _words() -> list[tuple[str, str, Meaning]]:
 
 
 def find_subject(message: str) -> Subject | None:
-    """Return what ``message`` is about by a code or by the longest known words in it; None if it has none.
+    """Return what ``message`` is about by the evidence in it that tells most; None if it has none.
 
-    A policy decides before a code, and a code before words; a cause before what may only follow from one, and
-    what is weak only without others, least a type's name at the beginning. What a message ends with is why
-    all failed.
+    Of words of one level those count with which it ends: they are why all failed; then the longest.
     """
     message = " ".join(message.split())
     text = _PATH.sub(lambda path: "_" * len(path[0]), message).lower()
 
-    def order(one: Subject) -> tuple[bool, ...]:
-        row = one.row
+    def order(one: Subject) -> tuple[Level, bool, bool]:
         reason = one.end - one.start >= _LONG and bool(_CLOSING.fullmatch(text, one.end))
-        return (
-            not row.decides,
-            not (one.is_certain or one.coded),
-            one.is_weak or row.rank == "echo",
-            not one.coded,
-            not reason,
-            one.is_weak and not one.start,
-            row.rank != "cause",
-        )
+        return one.level, not reason, one.row.rank != "cause"
 
     about = min((*_find_words(text), *_find_codes(message)), key=order, default=None)
     return about and _placed(about, message)
@@ -174,7 +178,8 @@ def _find_codes(message: str) -> Iterator[Subject]:
     for table in load_tables():
         for match in table.expression.finditer(message):
             if row := table.meanings.get(next(filter(None, match.groups()), "")):
-                yield Subject(row, *match.span(), coded=table.specific or row.weak)
+                code = Level.CODE if table.specific else Level.GENERAL
+                yield Subject(row, *match.span(), Level.POLICY if row.decides else code)
 
 
 def _find_words(text: str) -> Iterator[Subject]:
@@ -182,10 +187,21 @@ def _find_words(text: str) -> Iterator[Subject]:
     covered: list[Subject] = []
     for beginning, words, row in _words():
         if beginning in text and (match := _expression(words).search(text)):
-            one = Subject(row, *match.span())
+            one = Subject(row, *match.span(), _weigh(row, *match.span()))
             if not any(other.start <= one.start and one.end <= other.end for other in covered):
                 covered.append(one)
                 yield one
+
+
+def _weigh(row: Meaning, start: int, end: int) -> Level:
+    """Return how much words of a row tell; short ones tell little."""
+    if row.decides:
+        return Level.POLICY
+    if row.rank == "echo":
+        return Level.ECHO
+    if row.weak or end - start <= _FEW:
+        return Level.WEAK if start else Level.NAME
+    return Level.WORDS if row.rank == "cause" else Level.SYMPTOM
 
 
 @cache

@@ -3,7 +3,7 @@
 
 import pytest
 
-from rekindle.doctor.subjects import find_fix, find_subject, load_tables
+from rekindle.doctor.subjects import Level, find_fix, find_subject, load_tables
 
 LINES = {
     "NVRM: Xid (PCI:0000:18:00): 137, NVLink: fatal error": "host",
@@ -25,7 +25,7 @@ LINES = {
 def test_a_code_is_known_in_a_line_of_its_origin(line):
     found = find_subject(line)
     assert found.row.layer == LINES[line]
-    assert found.coded
+    assert found.level == Level.CODE
     assert 0 <= found.start < found.end <= len(line)
 
 
