@@ -18,8 +18,10 @@ _TRACEBACK = re.compile(
     r"(?P=inset)(?P<kind>(?!(?:ERROR|WARNING|INFO|error|note|hint)\b)[A-Za-z_][\w.]{0,120})(?::(?P<message>[^\n]{0,2000}))?$",
     re.MULTILINE,
 )
-_FRAME = re.compile(r'^[ │|>]+File "(?P<file>[^"\n]{1,400})", line (?P<line>\d{1,7})', re.MULTILINE)
+_FRAME = re.compile(r'^[ │|>]+File "(?P<file>[^"\n]{1,400})", line (?P<line>\d{1,7})(?:, in (?P<name>\S{1,100}))?', re.MULTILINE)
 _FOLDERS = r"[/\\]"
+_PACKAGE = re.compile(r"(?:-packages/|/python[\d.]{1,6}/(?!(?:site|dist)-)|<frozen )(?P<module>[\w/]{1,200})")
+"""An installed package's file, or one of Python's own."""
 _LINK = re.compile(
     r"\n(?:[^\n]{0,2000}\n){0,12}?\n"
     r"(?:The above exception was the direct cause of|During handling of the above exception,)"
@@ -66,7 +68,7 @@ class RaisedException(NamedTuple):
     package: str = ""
     """The installed one that raised it, where no frame is the job's own."""
     raiser: str = ""
-    """The package or module of its last frame."""
+    """The module of its last frame; ``<module>`` if a package raises as it is imported."""
 
     @property
     def text(self) -> str:
@@ -124,15 +126,11 @@ def _raised(text: Text, match: re.Match[str]) -> RaisedException:
     more = " ".join(_further(text, number))
     if match[0].endswith(":"):
         message, more = f"{message} {find_next(text, number)}", ""
-    raiser = (
-        re.search(r"(?:-packages|/python[\d.]{1,6}|<frozen)[/ ](\w{1,80})", frames[-1]["file"])
-        if frames
-        else None
-    )
+    inside = _PACKAGE.search(frames[-1]["file"]) if frames else None
+    importing = inside and frames[-1]["name"] == "<module>"
+    at = "<module>" if importing else inside["module"] if inside else ""
     ends = match.start(), match.start("kind"), match.end()
-    return RaisedException(
-        match["kind"], message, place, *ends, more, package[1] if package else "", raiser[1] if raiser else ""
-    )
+    return RaisedException(match["kind"], message, place, *ends, more, package[1] if package else "", at)
 
 
 def find_next(text: Text, number: int) -> str:
