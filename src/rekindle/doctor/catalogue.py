@@ -81,25 +81,7 @@ def _fits(version: str, releases: str) -> bool:
     return SpecifierSet(releases).contains(Version(version).base_version)
 
 
-class Statement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the doctor states of what no pattern finds; its texts have words in braces."""
-
-    layer: Layer
-    remedy: str
-    cause: str = ""
-    """None of what only says more of another finding."""
-    rank: Rank = "cause"
-    confidence: Confidence = "likely"
-
-
 _ALL = allow_decoding(tuple[Entry, ...])
-_STATEMENTS = allow_decoding(dict[str, Statement])
-
-
-@cache
-def load_statements() -> dict[str, Statement]:
-    """Return ``statements.json``, by name: of a workspace's members, and of what imports lack."""
-    return decode_json(files(__package__).joinpath("statements.json").read_bytes(), _STATEMENTS)
 
 
 @cache

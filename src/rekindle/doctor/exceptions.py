@@ -18,7 +18,10 @@ _TRACEBACK = re.compile(
     r"(?P=inset)(?P<kind>(?!(?:ERROR|WARNING|INFO|error|note|hint)\b)[A-Za-z_][\w.]{0,120})(?::(?P<message>[^\n]{0,2000}))?$",
     re.MULTILINE,
 )
-_FRAME = re.compile(r'^[ │|>]+File "(?P<file>[^"\n]{1,400})", line (?P<line>\d{1,7})(?:, in (?P<name>\S{1,100}))?', re.MULTILINE)
+_FRAME = re.compile(
+    r'^[ │|>]+File "(?P<file>[^"\n]{1,400})", line (?P<line>\d{1,7})(?:, in (?P<name>\S{1,100}))?',
+    re.MULTILINE,
+)
 _FOLDERS = r"[/\\]"
 _PACKAGE = re.compile(r"(?:-packages/|/python[\d.]{1,6}/(?!(?:site|dist)-)|<frozen )(?P<module>[\w/]{1,200})")
 """An installed package's file, or one of Python's own."""
@@ -163,10 +166,10 @@ def explain_exception(raised: RaisedException, last: RaisedException, who: str =
         who: raised it; nothing if that is not known.
     """
     about = find_subject(f"{raised.kind.rpartition('.')[2]}: {raised.message} {raised.more}")
-    if about is None or about.row.weak:
+    if about is None or about.row.tells == "little":
         about = find_subject(f"raised in {raised.raiser}") or about
     row = about.row if about else None
-    ours = row if row and row.rank != "echo" and not row.weak else None
+    ours = row if row and row.rank != "echo" and row.tells != "little" else None
     then = f", then {cut_line(last.text, 120)}" if last is not raised and not last.reports else ""
     said = cut_line(f"{raised.text} {raised.more}" if ours else raised.text, 90 if then else _QUOTED)
     said = f"{said.rstrip('.')} at {raised.place}{then}"

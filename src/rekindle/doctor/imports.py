@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rekindle.flare.moves import find_span
 from rekindle.records import Finding
 
-from .catalogue import load_statements
+from .subjects import load_statements
 
 _MODULE = re.compile(
     r"No module named '?(?P<name>[\w.]{1,200})'?(?P<hidden>; '[\w.]{1,200}' is not a package)?"

@@ -31,7 +31,7 @@ _LEAD = re.compile(
 _ASKED = re.compile(r"srun: forcing|\*\*\* (?:STEP|JOB) ")
 _KILLED, _CUT_OFF = "A process was killed", "A connection fails"
 _READ = "Read this line and those around it."
-_NOTHING = Subject(Meaning("job", "", "", rank="symptom", weak=True), 0, 0, Level.NAME)
+_NOTHING = Subject(Meaning("job", "", rank="symptom", tells="little"), 0, 0, Level.NAME)
 """What a message is about of which no word is known."""
 _BAR = re.compile(r".{0,200}?\b\d{1,12}/\d{1,12}(?= \[)")
 """How far a progress bar is: at a crash it is often shown once more."""
@@ -147,7 +147,7 @@ def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
         message = f"Ansible on {host}: {result}"
     about = find_subject(message) or _NOTHING
     row, sure = about.row, about.is_sure
-    fails = not row.weak and (about.level == Level.CODE or _FAILS.search(message))
+    fails = row.tells != "little" and (about.level == Level.CODE or _FAILS.search(message))
     marked = ansible or ((line.level or fails) and not _BENIGN.search(line.text))
     if not (fails and about.is_certain if line.warns else marked):
         return
@@ -163,7 +163,7 @@ def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
     )
     lines = range(line.number, line.through + 1)
     rank = "warning" if line.warns else row.rank
-    doubt = 2 if row.weak else 0 if row.decides else 1
+    doubt = {"all": 0, "": 1, "little": 2}[row.tells]
     yield make_find(text, line.number, rank, finding, lines)._replace(doubt=doubt)
 
 

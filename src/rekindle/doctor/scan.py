@@ -9,11 +9,13 @@ from msgspec.structs import replace
 
 from rekindle.records import Confidence, Finding
 
-from .catalogue import Entry, Rank, load_catalogue, load_statements, match_releases
+from .catalogue import Entry, Rank, load_catalogue, match_releases
+from .subjects import load_statements
 from .texts import Text
 
 _RANKS: tuple[Rank, ...] = ("cause", "warning", "symptom", "guess", "echo")
 _LESS: dict[Confidence, Confidence] = {"certain": "likely", "likely": "possible", "possible": "possible"}
+_SURE: dict[str, Confidence] = {"all": "certain", "": "likely", "little": "possible"}
 _LONGEST, _ROOM = 500, 30
 SHORT = 200
 """Characters of a cause that quotes a line."""
@@ -58,9 +60,9 @@ def make_find(text: Text, at: int, rank: Rank, finding: Finding, covers: Iterabl
 def make_stated(text: Text, at: int, name: str, **words: str) -> Match:
     """Return what is stated of a line, with words for those in braces."""
     said = load_statements()[name]
-    cause = said.cause.format(**words)
+    cause = said.meaning.format(**words)
     finding = Finding(
-        name=name, cause=cause, layer=said.layer, remedy=said.remedy, confidence=said.confidence
+        name=name, cause=cause, layer=said.layer, remedy=said.remedy, confidence=_SURE[said.tells]
     )
     return make_find(text, at, said.rank, finding)._replace(doubt=0)
 

@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator
 from enum import IntEnum
 from functools import cache, cached_property
-from typing import NamedTuple
+from importlib.resources import files
+from typing import Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -26,19 +27,17 @@ _SHORT, _FEW, _LONG = 5, 10, 12
 
 
 class Meaning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a code means, or messages of one subject, as ``codes.json`` and ``subjects.json`` have them."""
+    """What a code means, or messages of one subject, or what is stated of a workspace: rows of data."""
 
     layer: Layer
-    meaning: str
-    """What goes wrong, in a few words; empty where the message itself is all that is known."""
     remedy: str
+    meaning: str = ""
+    """What goes wrong, in a few words; nothing where the message itself is all that is known."""
     rank: Rank = "cause"
     words: tuple[str, ...] = ()
     """In lower case; ``*`` is anything between. A code has none."""
-    weak: bool = False
-    """Whether any other cause's words say more."""
-    decides: bool = False
-    """Whether they name a policy, a limit or a refusal: before codes and other words."""
+    tells: Literal["all", "", "little"] = ""
+    """All if they name a policy, a limit or a refusal; little if any other cause's words say more."""
     places: dict[Layer, str] = {}
     """Whose fault it is if the message names such a place, where its words do not tell."""
 
@@ -55,8 +54,8 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """
     rows: dict[str, Meaning | str]
     """By codes of one meaning, with bars between them; a text is that of a row of ``subjects.json``."""
-    specific: bool = True
-    """Whether a code says more than words do; the type of an exception says more than weak ones alone."""
+    tells: Literal["", "general"] = ""
+    """General if known words say more than it, as they do more than the type of an exception."""
 
     @cached_property
     def meanings(self) -> dict[str, Meaning]:
@@ -106,11 +105,18 @@ class Subject(NamedTuple):
     @property
     def is_certain(self) -> bool:
         """Whether it is a cause that says enough."""
-        return self.is_sure and self.row.rank == "cause" and not self.row.weak
+        return self.is_sure and self.row.rank == "cause" and self.row.tells != "little"
 
 
 _TABLES = allow_decoding(tuple[Table, ...])
 _ROWS = allow_decoding(tuple[Meaning, ...])
+_STATEMENTS = allow_decoding(dict[str, Meaning])
+
+
+@cache
+def load_statements() -> dict[str, Meaning]:
+    """Return what is stated of what no words tell: of a workspace's members, and of what imports lack."""
+    return decode_json(files(__package__).joinpath("statements.json").read_bytes(), _STATEMENTS)
 
 
 @cache
@@ -178,8 +184,8 @@ def _find_codes(message: str) -> Iterator[Subject]:
     for table in load_tables():
         for match in table.expression.finditer(message):
             if row := table.meanings.get(next(filter(None, match.groups()), "")):
-                code = Level.CODE if table.specific else Level.GENERAL
-                yield Subject(row, *match.span(), Level.POLICY if row.decides else code)
+                code = Level.GENERAL if table.tells else Level.CODE
+                yield Subject(row, *match.span(), Level.POLICY if row.tells == "all" else code)
 
 
 def _find_words(text: str) -> Iterator[Subject]:
@@ -195,11 +201,11 @@ def _find_words(text: str) -> Iterator[Subject]:
 
 def _weigh(row: Meaning, start: int, end: int) -> Level:
     """Return how much words of a row tell; short ones tell little."""
-    if row.decides:
+    if row.tells == "all":
         return Level.POLICY
     if row.rank == "echo":
         return Level.ECHO
-    if row.weak or end - start <= _FEW:
+    if row.tells or end - start <= _FEW:
         return Level.WEAK if start else Level.NAME
     return Level.WORDS if row.rank == "cause" else Level.SYMPTOM
 
