@@ -78,51 +78,34 @@ def find_reports(
     for line in seen:
         if line.number not in inside:
             found += _single(text, line, settled)
-    found = list(_mark_echoes(text, found, members))
-    if not failed:
-        found = (
-            [one._replace(settled=True) for one in found]
-            if failed is False
-            else _settled(text, found, seen, members.over)
-        )
-    return sorted(_drop_warnings(found), key=lambda one: one.at)
+    asked = next((text.line(match.start()) for match in _ASKED.finditer(text.body)), text.last)
+    went_on = _find_progress(text, seen)
+    judged = [_judge(text, one, asked, went_on, members) for one in found]
+    if failed is not None:
+        judged = [one._replace(settled=not failed) for one in judged]
+    last = max((one.at for one in judged if one.fails), default=0)
+    return sorted((one for one in judged if one.rank != "warning" or one.at < last), key=lambda one: one.at)
 
 
-def _drop_warnings(found: list[Match]) -> Iterator[Match]:
-    """Yield what was found; of warnings those after which something failed."""
-    last = max((one.at for one in found if one.fails), default=0)
-    yield from (one for one in found if one.rank != "warning" or one.at < last)
+def _find_progress(text: Text, seen: list[ReportLine]) -> dict[str, int]:
+    """Return the last line in which each process went on, and of all of them; 0 if none did."""
+    last = {find_producer(text.raw_line(one.number)): one.number for one in seen if one.progress}
+    return {**last, "": max(last.values(), default=0)}
 
 
-def _mark_echoes(text: Text, found: list[Match], members: MemberLogs) -> Iterator[Match]:
-    """Yield what was found, as an echo where a peer is gone, or a scheduler asked all processes to end."""
-    asked = next((text.line(match.start()) for match in _ASKED.finditer(text.body)), None)
-    for one in found:
-        lost = one.finding.layer == "network" or one.finding.cause.startswith(_CUT_OFF)
-        early = frozenset(line for line in one.covers if not (lost and members.is_lost(text, line)))
-        killed = asked and one.at > asked and one.finding.cause.startswith(_KILLED)
-        yield one._replace(covers=early, rank="echo" if killed or not early else one.rank)
+def _judge(text: Text, one: Match, asked: int, went_on: dict[str, int], members: MemberLogs) -> Match:
+    """Return what was found with whether it is an echo, and whether the process that printed it went on.
 
-
-def _settled(text: Text, found: list[Match], seen: list[ReportLine], over: bool) -> list[Match]:
-    """Return what was found, each with whether the process that printed it went on from it.
-
-    That a peer is gone is no failure if it had come to its end: the work is ``over``.
+    It is one where a peer is gone, which is no failure if that had come to its end, and after the line in
+    which a scheduler ``asked`` all processes to end.
     """
-    last: dict[str, int] = {}
-    for line in seen:
-        if line.progress:
-            last[find_producer(text.raw_line(line.number))] = line.number
-    last[""] = max(last.values(), default=0)
-
-    def stands(one: Match) -> bool:
-        raw = text.raw_line(one.at)
-        if not one.covers:
-            return not over
-        lasts = not one.doubt and bool(_LASTS.search(raw))
-        return lasts or max(one.covers) >= last.get(find_producer(raw), 0)
-
-    return [one._replace(settled=not stands(one)) for one in found]
+    lost = one.finding.layer == "network" or one.finding.cause.startswith(_CUT_OFF)
+    early = frozenset(line for line in one.covers if not (lost and members.is_lost(text, line)))
+    killed = one.at > asked and one.finding.cause.startswith(_KILLED)
+    raw = text.raw_line(one.at)
+    lasts = not one.doubt and bool(_LASTS.search(raw))
+    stands = lasts or max(early) >= went_on.get(find_producer(raw), 0) if early else not members.over
+    return one._replace(covers=early, rank="echo" if killed or not early else one.rank, settled=not stands)
 
 
 def _raised(
