@@ -165,9 +165,9 @@ def explain_exception(raised: RaisedException, last: RaisedException, who: str =
         last: of its chain.
         who: raised it; nothing if that is not known.
     """
-    about = find_subject(f"{raised.kind.rpartition('.')[2]}: {raised.message} {raised.more}")
-    if about is None or about.row.tells == "little":
-        about = find_subject(f"raised in {raised.raiser}") or about
+    said_by = [f"{one.text} {one.more}" for one in (raised, last)] + [f"raised in {raised.raiser}"]
+    known = [about for about in map(find_subject, said_by) if about]
+    about = next((one for one in known if one.row.tells != "little"), next(iter(known), None))
     row = about.row if about else None
     ours = row if row and row.rank != "echo" and row.tells != "little" else None
     then = f", then {cut_line(last.text, 120)}" if last is not raised and not last.reports else ""
