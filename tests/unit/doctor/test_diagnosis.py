@@ -165,7 +165,7 @@ def test_an_exception_that_only_follows_gives_way_to_a_cause(clean_run):
     _exception(clean_run, kind="RuntimeError", message="Connection closed by peer [127.0.0.1]:8617")
     _log(clean_run, "OSError: [Errno 28] No space left on device")
     root, echo = diagnose_run(clean_run)
-    assert (root.name, root.echo, echo.name, echo.echo) == ("no_space", False, "another_rank_left", True)
+    assert (root.name, root.echo, echo.name, echo.echo) == ("host_error", False, "another_rank_left", True)
 
 
 TRACEBACK = """\
