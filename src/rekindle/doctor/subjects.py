@@ -21,7 +21,7 @@ _PATH = re.compile(
     r"|(?:https?://|(?<![\w/])[.~]{0,2}/)(?:[\w.~@%+-]{0,200}/){0,40}[\w.@%+~-]{0,200}"
     r"|(?<![\w/])(?:[\w.~-]{1,200}/){2,40}[\w.@%+~-]{0,200}|(?<![\w/])[\w.~-]{1,200}/[\w@%+~-]{0,200}\.\w{1,8}\b"
 )
-"""A path, or a command with its arguments: their words are not the message's."""
+"""A path, or a command with its arguments."""
 _CLOSING = re.compile(r"(?:\(os error|[ .?)'\"\d])*")
 _SHORT, _FEW, _LONG = 5, 10, 12
 
@@ -144,7 +144,7 @@ def find_subject(message: str) -> Subject | None:
     Of words of one level those count with which it ends: they are why all failed; then the longest.
     """
     message = " ".join(message.split())
-    text = _PATH.sub(lambda path: "_" * len(path[0]), message).lower()
+    text = hide_paths(message)
 
     def order(one: Subject) -> tuple[Level, bool, bool]:
         reason = one.end - one.start >= _LONG and bool(_CLOSING.fullmatch(text, one.end))
@@ -152,6 +152,11 @@ def find_subject(message: str) -> Subject | None:
 
     about = min((*_find_words(text), *_find_codes(message)), key=order, default=None)
     return about and _placed(about, message)
+
+
+def hide_paths(message: str) -> str:
+    """Return ``message`` in lower case, with paths and commands blanked: their words are not its own."""
+    return _PATH.sub(lambda path: "_" * len(path[0]), message).lower()
 
 
 def _placed(about: Subject, message: str) -> Subject:
@@ -192,7 +197,7 @@ def _find_words(text: str) -> Iterator[Subject]:
     """Yield the known words in ``text``, the longest first, but none within longer ones."""
     covered: list[Subject] = []
     for beginning, words, row in _words():
-        if beginning in text and (match := _expression(words).search(text)):
+        if beginning in text and (match := make_expression(words).search(text)):
             one = Subject(row, *match.span(), _weigh(row, *match.span()))
             if not any(other.start <= one.start and one.end <= other.end for other in covered):
                 covered.append(one)
@@ -211,7 +216,7 @@ def _weigh(row: Meaning, start: int, end: int) -> Level:
 
 
 @cache
-def _expression(words: str) -> re.Pattern[str]:
+def make_expression(words: str) -> re.Pattern[str]:
     """Return the expression of words; they begin where a word does, and short ones end where one does."""
     begins = r"(?<![^\W_])" if words[0].isalnum() else ""
     ends = r"(?![^\W_])" if len(words) <= _SHORT and words[-1].isalnum() else ""

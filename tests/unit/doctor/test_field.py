@@ -12,6 +12,7 @@ from samples.field_logs import failures, found, grade, healthy, outcome, root
 from rekindle.doctor import diagnose_run, diagnose_texts, read_logs, texts
 from rekindle.doctor.catalogue import load_catalogue
 from rekindle.doctor.excerpts import MATTERS
+from rekindle.doctor.subjects import make_expression, hide_paths, load_rows
 
 FAILURES = failures()
 SHARES = [FAILURES[first % 8 :: 8] for first in range(12)]
@@ -179,6 +180,45 @@ def test_a_warning_names_the_cause_of_a_symptom_after_it_and_of_no_other(raised,
     log = f"{RAISED}{raised}\n"
     assert root(f"{WARNING}{log}").layer == layer
     assert root(f"{log}{WARNING}").layer == "job"
+
+
+def test_no_word_stands_in_more_failures_of_other_layers_than_of_its_own():
+    texts_of = [(hide_paths(" ".join(one.log.split())), one.layers) for one in FAILURES if not one.held]
+    wide = []
+    for row in load_rows():
+        for words in row.words if row.rank != "echo" and not row.places else ():
+            begins, expression = words.partition("*")[0], make_expression(words)
+            of = [layers for text, layers in texts_of if begins in text and expression.search(text)]
+            if len(of) > 2 and 3 * sum(row.layer in layers for layers in of) < len(of):
+                wide.append((words, row.layer))
+    assert wide == []
+
+
+@pytest.mark.parametrize(
+    ("file", "function", "layer"),
+    [
+        ("decoder/__init__.py", "<module>", "environment"),
+        ("decoder/read.py", "read", "job"),
+        ("urllib3/response.py", "read", "network"),
+        ("torch/utils/cpp_extension.py", "load", "environment"),
+    ],
+)
+def test_where_a_package_raises_tells_what_words_do_not(file, function, layer):
+    frame = f'  File "/v/lib/python3.11/site-packages/{file}", line 3, in {function}\n    g()\n'
+    assert root(f"{RAISED}    import decoder\n{frame}LookupError: no\n").layer == layer
+
+
+@pytest.mark.parametrize(
+    ("line", "remedy"),
+    [
+        ("error: cannot lock it: Unknown error 524 (os error 524)", "df -T"),
+        ("OSError: [Errno 108] Cannot send after shutdown: '/scratch/a.tar'", "Mount the folder again"),
+        ("free(): invalid next size (fast)", "release or build of the library"),
+        ("429 Client Error: Slow for url: https://hub.example/x", "limits how much"),
+    ],
+)
+def test_a_number_tells_what_words_do_not(line, remedy):
+    assert remedy in root(f"error: {line}\n").remedy
 
 
 def test_of_a_chain_the_first_that_says_something_is_the_cause():
