@@ -12,7 +12,7 @@ from samples.field_logs import failures, found, grade, healthy, outcome, root
 from rekindle.doctor import diagnose_run, diagnose_texts, read_logs, texts
 from rekindle.doctor.catalogue import load_catalogue
 from rekindle.doctor.excerpts import MATTERS
-from rekindle.doctor.subjects import make_expression, hide_paths, load_rows
+from rekindle.doctor.subjects import hide_paths, load_rows, make_expression
 
 FAILURES = failures()
 SHARES = [FAILURES[first % 8 :: 8] for first in range(12)]
