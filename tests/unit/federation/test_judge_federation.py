@@ -94,7 +94,7 @@ def test_a_full_disk_of_the_server_is_the_cause_and_sites_that_lost_it_are_echoe
     (run / "gpu-3" / "job.log").write_text(lost)
     verdict = judge_run(run)
     assert (verdict.verdict, verdict.layer) == ("FAIL", "host")
-    assert verdict.cause == f"A disk is full, no space left: {ended['message']}"
+    assert verdict.cause == f"A disk is full: {ended['message']}"
 
 
 def test_a_site_that_never_joined_is_unknown(run):
