@@ -71,7 +71,7 @@ def test_what_is_only_possible_is_said_to_be_so():
     ("line", "confidence"),
     [
         ("error: mlx5 looks odd", "possible"),
-        ("[rank3]: error: barrier was left", "possible"),
+        ("[rank3]: error: its watchdog got stuck", "possible"),
         ("error: the training data is undefined variable", "possible"),
         ("error: mlx5_0: async fatal event", "likely"),
         ("NVRM: Xid (PCI:0000:18:00): 79, pid=1", "certain"),
