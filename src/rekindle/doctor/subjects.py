@@ -4,7 +4,7 @@
 import re
 from collections.abc import Iterator
 from enum import IntEnum
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from typing import Literal, NamedTuple
 
@@ -138,6 +138,7 @@ def _words() -> list[tuple[str, str, Meaning]]:
     return [(words.partition("*")[0], words, row) for words, row in pairs]
 
 
+@lru_cache(maxsize=4096)
 def find_subject(message: str) -> Subject | None:
     """Return what ``message`` is about by the evidence in it that tells most; None if it has none.
 
