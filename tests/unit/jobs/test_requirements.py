@@ -56,9 +56,9 @@ dependencies:
     - -r more.txt
 """
 OPTIONS = """
---extra-index-url https://index.example/simple
--i https://index.example/simple
--f https://index.example/wheels.html
+--extra-index-url ${MORE}
+-i ${INDEX}
+-f ./wheels
 --pre
 timm==1.0 --hash=sha256:0123 \\
     --hash=sha256:4567
