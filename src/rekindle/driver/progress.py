@@ -34,8 +34,7 @@ class Reporter:
         self._count = 0
         self.results = RoundResults(spec.job.rounds, spec.silence_s)
         """When each result came."""
-        self.turning: str | None = None
-        """The site whose trainer gets one model over and over, and the line of its code."""
+        self._turning: dict[str, str] = {}
         self._sites: set[str] = set()
         self._result: TaskEvent | None = None
 
@@ -43,6 +42,12 @@ class Reporter:
     def is_starting(self) -> bool:
         """Whether no rank has reported its device, and the server has yet to get a site's first result."""
         return self._began is None and len(self._sites) < self._job.sites
+
+    @property
+    def turning(self) -> str | None:
+        """A site whose trainer gets one model over and over, and the line of its code."""
+        found = (f"{site} gets the same model at {place}" for site, place in self._turning.items())
+        return next(found, None)
 
     def report(self, elapsed_s: float, message: str | None = None, now: Iterable[Process] = ()) -> None:
         """Write ``message``, how far the trainers are, or what the processes that run ``now`` begin."""
@@ -72,7 +77,9 @@ class Reporter:
             self._result = event
             self._sites.add(event.site)
         if isinstance(event, LoadEvent) and event.by == "turns":
-            self.turning = None if event.took else f"{event.site} gets the same model at {event.place}"
+            self._turning.pop(event.site, None)
+            if not event.took:
+                self._turning[event.site] = event.place
         if isinstance(event, RoundEvent):
             self._rounds.setdefault(event.round, event.time)
             if self._last is None or event.time > self._last.time:

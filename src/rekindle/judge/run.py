@@ -101,6 +101,13 @@ class Run:
         return self.find(events.TaskEvent)
 
     @cached_property
+    def untaken(self) -> list[EvidenceLine[events.LoadEvent]]:
+        """The last note of each line of the job's code that got models, where it says that none was taken."""
+        notes = self.find(events.LoadEvent)
+        last = {(note.event.site, note.event.place, note.event.by): note for note in notes}
+        return [note for note in last.values() if not note.event.took]
+
+    @cached_property
     def training(self) -> Training:
         """Which of the results are of training."""
         return Training(self.results, self.workspace)

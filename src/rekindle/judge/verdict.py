@@ -25,7 +25,6 @@ from rekindle.records import (
 )
 from rekindle.records.action import Action
 from rekindle.records.base import has_schema
-from rekindle.records.events import LoadEvent
 
 from . import summary
 from .check import CHECKS, check_run, rank_result
@@ -196,8 +195,7 @@ def _remedy(run: Run, verdict: VerdictKind, shown: ClaimResult | None) -> str | 
         proves = "A run proves it that" if verdict == "UNPROVEN" else "A run passes that"
         return f"{proves} shows this: {CHECKS[shown.claim].holds}"
     if verdict == "HUNG":
-        turns = {line.event.site: line.event.took for line in run.find(LoadEvent) if line.event.by == "turns"}
-        return _HANGS if all(turns.values()) else _SENDS_NOTHING
+        return _SENDS_NOTHING if any(note.event.by == "turns" for note in run.untaken) else _HANGS
     return _PROVES if verdict == "UNPROVEN" else "Read the evidence, and the sites' logs beside it."
 
 

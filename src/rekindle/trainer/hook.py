@@ -29,7 +29,7 @@ from .data import STAND_INS
 from .gloo import wait_at_exit
 from .imports import watch_exit, watch_imports
 from .loads import watch_loads, watch_receipts
-from .starts import Starts, watch_exchange, watch_steps
+from .starts import Starts, watch_sends, watch_steps
 from .variables import MEMBER, SERVER, WORKSPACE
 from .waits import hasten_downloads, hasten_pipes, join_agents
 
@@ -138,8 +138,8 @@ def _logs_apart(module: ModuleType) -> None:
 
 def _join_and_watch(module: ModuleType) -> None:
     join_agents(module)
-    watch_exchange(module, _STARTS)
-    watch_receipts(module)  # last: it notes who reads a model
+    watch_receipts(module, _STARTS.receive)
+    watch_sends(module, _STARTS)
 
 
 PATCHES: dict[str, Patch] = {

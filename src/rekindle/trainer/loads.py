@@ -7,6 +7,7 @@ names, as with a prefix too many. Only the standard library is imported here.
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
 from pathlib import Path
@@ -88,15 +89,16 @@ class Received:
         model.__class__ = type(own.__name__, (own,), noting)
 
 
-def watch_receipts(module: ModuleType) -> None:
-    """From here on models that the Client API hands to a trainer are noted."""
-    receive, received = module.receive, Received()
+def watch_receipts(module: ModuleType, *notes: Callable[[Any], None]) -> None:
+    """From here on models that the Client API hands to a trainer are noted, by ``notes`` too."""
+    receive, each = module.receive, (*notes, Received().note)  # which is last: it sees who reads a model
 
     @wraps(receive)
     def noted(*arguments: Any, **options: Any) -> Any:
         model = receive(*arguments, **options)
-        with suppress(Exception):  # as above
-            received.note(model)
+        for note in each:
+            with suppress(Exception):  # as above
+                note(model)
         return model
 
     module.receive = noted  # type: ignore[attr-defined]  # NVFlare has it

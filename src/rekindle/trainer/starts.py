@@ -56,10 +56,11 @@ class Starts(threading.local):
 
     def step(self, optimizer: Any) -> None:
         """See what the first step of an optimizer begins from, before it."""
-        moved = [
-            each for group in optimizer.param_groups for each in group["params"] if each.grad is not None
-        ]
-        if not moved or not self._got or self._took or optimizer in self._stepped:
+        if self._took or not self._got or optimizer in self._stepped:
+            return
+        held = (each for group in optimizer.param_groups for each in group["params"])
+        moved = [each for each in held if each.grad is not None]
+        if not moved:
             return
         self._stepped.add(optimizer)
         kinds = {(tuple(array.shape), array.dtype): array for array in moved}
@@ -91,24 +92,17 @@ class Starts(threading.local):
         self._own.append(_sample_arrays(select_floating(getattr(model, "params", None) or {}).values()))
 
 
-def watch_exchange(module: ModuleType, starts: Starts) -> None:
-    """From here on models that the Client API hands to a trainer, or takes from it, are noted."""
-    receive, send = module.receive, module.send
-
-    @wraps(receive)
-    def received(*arguments: Any, **options: Any) -> Any:
-        model = receive(*arguments, **options)
-        with suppress(Exception):  # whatever becomes of our note, the trainer goes on
-            starts.receive(model)
-        return model
+def watch_sends(module: ModuleType, starts: Starts) -> None:
+    """From here on models that the Client API takes from a trainer are noted."""
+    send = module.send
 
     @wraps(send)
     def sent(model: Any, *arguments: Any, **options: Any) -> Any:
-        with suppress(Exception):  # as above
+        with suppress(Exception):  # whatever becomes of our note, the trainer goes on
             starts.send(model)
         return send(model, *arguments, **options)
 
-    module.receive, module.send = received, sent  # type: ignore[attr-defined]  # NVFlare has them
+    module.send = sent  # type: ignore[attr-defined]  # NVFlare has it
 
 
 def watch_steps(module: ModuleType, starts: Starts) -> None:

@@ -61,7 +61,9 @@ def test_a_trainer_that_gets_one_model_for_ever_is_told_until_it_sends_a_result(
 
     assert told(took=False, by="steps") is None
     assert told(took=False, by="turns") == "site-1 gets the same model at client.py:9"
-    assert told(took=True, by="turns") is None
+    assert told(took=False, by="turns", site="site-2") == "site-1 gets the same model at client.py:9"
+    assert told(took=True, by="turns") == "site-2 gets the same model at client.py:9"
+    assert told(took=True, by="turns", site="site-2") is None
 
 
 def test_a_run_is_starting_until_a_rank_has_its_device(trainers):

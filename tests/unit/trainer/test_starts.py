@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rekindle.trainer import starts
+from rekindle.trainer import loads, starts
 
 
 class Array:
@@ -65,7 +65,8 @@ def rounds(tmp_path, monkeypatch):
     def run(*exchanges, times=1):
         got = iter([model for exchange in exchanges for model in [exchange[0]] * times])
         client.receive = lambda: next(got, None)
-        starts.watch_exchange(client, noted)
+        loads.watch_receipts(client, noted.receive)
+        starts.watch_sends(client, noted)
         for _, optimizers, sent in exchanges:
             for _ in range(times):
                 client.receive()

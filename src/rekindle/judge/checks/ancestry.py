@@ -9,7 +9,7 @@ from operator import itemgetter, sub
 from rekindle.judge.check import Result, fails, holds, register_check, unknown
 from rekindle.judge.run import Run
 from rekindle.judge.sketches import reject_vector, share_left, sketch_made
-from rekindle.records.events import LoadEvent, Sketch, TaskEvent
+from rekindle.records.events import Sketch, TaskEvent
 from rekindle.records.evidence import EvidenceLine
 
 from .aggregation import group_by_round, group_by_site, skip_without_weights
@@ -21,6 +21,13 @@ _CHANCE = 4.0
 """Standard deviations of the correlation of two unrelated models."""
 _PLANE, _ROUNDED = 3, 1e-5
 """Sums of a sketch of which chance puts no change into a plane; what rounding leaves of a change, at most."""
+_NOT_TAKEN = {
+    "reads": "{site} takes nothing of the models that it gets at {place}: it reads no parameter, or loads "
+    "them with strict=False and other names. It may train a model of its own.",
+    "steps": "{site}'s optimizer does not begin from the models that it gets at {place}, but from weights "
+    "that the site had before: it may load a checkpoint of its own.",
+    "turns": "{site} gets the same model at {place} over and over, and sends no result.",
+}
 
 
 def _others_data(run: Run) -> str | None:
@@ -137,7 +144,9 @@ def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
             )
             yield unknown(message, line)
     yield from _unlike_others(first)
-    yield from _not_taken(run)
+    for note in run.untaken:
+        message = _NOT_TAKEN[note.event.by].format(site=note.event.site, place=note.event.place)
+        yield unknown(message, note)
     if mistaken := _mistaken([line.event for line in first if line.event.kept is not None]):
         yield unknown(mistaken, first[0])
 
@@ -161,23 +170,6 @@ def _unlike_others(first: list[EvidenceLine[TaskEvent]]) -> Iterator[Result]:
             f"{least:.3f}), and all others have (at least {theirs:.3f}): it may train a model of its own."
         )
         yield unknown(message, line)
-
-
-_NOT_TAKEN = {
-    "reads": "{site} takes nothing of the models that it gets at {place}: it reads no parameter, or loads "
-    "them with strict=False and other names. It may train a model of its own.",
-    "steps": "{site}'s optimizer does not begin from the models that it gets at {place}, but from weights "
-    "that the site had before: it may load a checkpoint of its own.",
-    "turns": "{site} gets the same model at {place} over and over, and sends no result.",
-}
-
-
-def _not_taken(run: Run) -> Iterator[Result]:
-    """Yield each line of code that got models and took nothing of them, up to the last."""
-    last = {(line.event.site, line.event.place, line.event.by): line for line in run.find(LoadEvent)}
-    for (site, place, by), line in last.items():
-        if not line.event.took:
-            yield unknown(_NOT_TAKEN[by].format(site=site, place=place), line)
 
 
 def _mistaken(first: list[TaskEvent]) -> str | None:
