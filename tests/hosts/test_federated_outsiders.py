@@ -17,7 +17,7 @@ from rekindle.results import state
 FOLDER = "/home/lease/rekindle/federation/rekindle"
 MEMBER = "member@rekindle.local"
 PYTHON = "~/rekindle/envs/torch-*/bin/python"
-JOINS = f"""timeout 25 {PYTHON} -u -m nvflare.private.fed.app.client.client_train -m ~/stranger \
+JOINS = f"""timeout 60 {PYTHON} -u -m nvflare.private.fed.app.client.client_train -m ~/stranger \
 -s fed_client.json --set secure_train=true uid=four org=rekindle config_folder=config 2>&1"""
 SUBMITS = """import os, sys
 from nvflare.app_common.np.recipes import NumpyFedAvgRecipe

@@ -15,6 +15,7 @@ from rekindle.flare.processes import find_member
 
 from .processes import find_descendants
 
+_INTERPRETERS = ("python", "sh", "bash")
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
@@ -137,5 +138,7 @@ def _threads(folder: Path) -> dict[int, Times]:
 
 
 def _title(command: list[str], site: str | None) -> str:
-    words = [word for word in command[1:] if not word.startswith("-")]
+    """Return the site and the script, or the program where no interpreter runs one."""
+    script = command and Path(command[0]).name.startswith(_INTERPRETERS)
+    words = [word for word in command[1:] if script and not word.startswith("-")]
     return " ".join(" ".join(filter(None, [site, *(words[:1] or command[:1])])).split())[:80]

@@ -130,7 +130,7 @@ def test_an_entry_is_silent_on_every_clean_run(name, clean_texts):
 @pytest.mark.parametrize("name", [entry.name for entry in load_catalogue() if entry.twin])
 def test_a_line_of_a_good_run_that_looks_alike_is_no_failure(name):
     twin = AROUND.format(ENTRIES[name].twin)
-    assert not ENTRIES[name].expression.search(twin)
+    assert ENTRIES[name].unless or not ENTRIES[name].expression.search(twin)
     assert name not in [
         finding.name for finding in diagnose_texts([texts.decode_text("log.txt", twin.encode())]).findings
     ]

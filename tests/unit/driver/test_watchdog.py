@@ -233,6 +233,15 @@ def test_a_server_that_is_slow_to_end_after_its_clients_waits_for_nobody(story):
     assert [story.after(6, SERVER, ran=0.05, waited=0.9) for _ in range(20)] == [None] * 20
 
 
+def test_a_program_that_no_interpreter_runs_has_its_own_name():
+    with subprocess.Popen(["sleep", "200"]) as child:
+        try:
+            now = take_snapshot()
+        finally:
+            child.kill()
+    assert next(process.title for process in now.processes if process.pid == child.pid) == "sleep"
+
+
 def test_a_snapshot_describes_this_tests_own_child():
     code = "import signal; signal.pause()"
     environ = {**os.environ, "REKINDLE_SITE": "site-1"}
