@@ -81,7 +81,7 @@ job.to(FullModelShareableGenerator(), "server", id="generator")
 job.to(
     CyclicController(
         num_rounds=3,
-        task_assignment_timeout=300,  # CyclicRecipe has NVFlare's 10 s, within which a busy machine starts no torch
+        task_assignment_timeout=300,  # in 10 s, as by the recipe, a busy machine starts no torch
         persistor_id=ids["persistor_id"],
         shareable_generator_id="generator",
         task_name="train",
