@@ -46,9 +46,9 @@ _TRAVELS_MB = 256
 
 
 def list_jobs(jobs: Path) -> list[str]:
-    """Return what rekindle_jobs may name: our own jobs, ``examples/<name>``, and ``examples/all``.
+    """Return the jobs that rekindle_jobs may name: our own, ``examples/<name>``, and ``examples/all``.
 
-    Jobs that measure a host are selected by rekindle_accept instead.
+    Jobs that measure a host are selected by rekindle_accept; naming one asks for nothing else.
     """
     own = sorted({path.parent.name for path in jobs.glob("*/job.yml")} - {*ACCEPTANCE.values()})
     examples = [f"{_EXAMPLES}/{name}" for name in list_examples(jobs)]

@@ -45,7 +45,7 @@ def find_job_mistakes(settings: Settings) -> Iterator[Complaint]:
 def _named(settings: Settings, name: str, known: list[str]) -> Iterator[Complaint]:
     by_name: dict[str, str] = {}
     for job in dict.fromkeys(settings.values.get(name) or ()):
-        if not resolve_own(job) and job not in known:
+        if not resolve_own(job) and job not in {*known, *ACCEPTANCE.values()}:
             message = f"{name} names {job!r}, and there is no such job in {settings.jobs.name}/."
             yield Complaint(
                 message,

@@ -38,6 +38,7 @@ def names(values, *stages, **more):
 
 def test_what_can_work_is_no_mistake():
     assert complaints({}) == []
+    assert complaints({"rekindle_jobs": ["acceptance"]}) == []  # nothing but that
     values = yaml.safe_load(
         """
         rekindle_root: ~/rekindle
