@@ -35,7 +35,9 @@ def judge_fleet(folders: list[Path], norms: Path | None, certificate: Path | Non
     fabrics = [fabric for results in found.values() for fabric in results.fabrics]
     if not acceptance.hosts and (certificate or not (norms and fabrics)):
         fix = (
-            "run playbooks/accept.yml." if not fabrics else "name an earlier run too, as fabric.json's past."
+            "run rekindle site -i lease_hosts --job acceptance."
+            if not fabrics
+            else "name an earlier run too, as fabric.json's past."
         )
         raise RecordError("No acceptance.json is in these runs.", fix)
     parts = [format_acceptance(acceptance, *measure_terminal())]

@@ -2,6 +2,7 @@
 """A run's processes at one moment, read once for all users."""
 
 import os
+import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,7 +16,7 @@ from rekindle.flare.processes import find_member
 
 from .processes import find_descendants
 
-_INTERPRETERS = ("python", "sh", "bash")
+_INTERPRETER = re.compile(r"python[\d.]*|sh|bash")
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
@@ -139,6 +140,6 @@ def _threads(folder: Path) -> dict[int, Times]:
 
 def _title(command: list[str], site: str | None) -> str:
     """Return the site and the script, or the program where no interpreter runs one."""
-    script = command and Path(command[0]).name.startswith(_INTERPRETERS)
-    words = [word for word in command[1:] if script and not word.startswith("-")]
+    interpreted = command and _INTERPRETER.fullmatch(Path(command[0]).name)
+    words = [word for word in command[1:] if interpreted and not word.startswith("-")]
     return " ".join(" ".join(filter(None, [site, *(words[:1] or command[:1])])).split())[:80]

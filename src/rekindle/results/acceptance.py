@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # gather.py imports this module
     from .contents import HostResults, Results
 
 _NOT_COLLECTED = "It has GPUs, and no acceptance.json was collected."
-_ACCEPT = "Run playbooks/accept.yml on it."
+_ACCEPT = "Run rekindle site -i lease_hosts --job acceptance on it."
 
 
 class WorstGpu(msgspec.Struct):

@@ -34,7 +34,10 @@ def test_its_json_has_each_flaw(ask, tmp_path):
 
 def test_without_a_record_it_was_called_wrongly(call, tmp_path):
     status, _, err = call("accept", fill(tmp_path))
-    assert (status, err) == (2, "No acceptance.json is in these runs. Fix: run playbooks/accept.yml.\n")
+    assert (status, err) == (
+        2,
+        "No acceptance.json is in these runs. Fix: run rekindle site -i lease_hosts --job acceptance.\n",
+    )
     assert call("accept", tmp_path / "nowhere")[0] == 2
 
 

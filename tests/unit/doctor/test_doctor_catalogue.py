@@ -130,10 +130,21 @@ def test_an_entry_is_silent_on_every_clean_run(name, clean_texts):
 @pytest.mark.parametrize("name", [entry.name for entry in load_catalogue() if entry.twin])
 def test_a_line_of_a_good_run_that_looks_alike_is_no_failure(name):
     twin = AROUND.format(ENTRIES[name].twin)
-    assert ENTRIES[name].unless or not ENTRIES[name].expression.search(twin)
+    assert not ENTRIES[name].expression.search(twin)
     assert name not in [
         finding.name for finding in diagnose_texts([texts.decode_text("log.txt", twin.encode())]).findings
     ]
+
+
+def test_a_task_that_is_left_as_the_server_ends_the_run_is_no_failure():
+    left = AROUND.format(ENTRIES["run_ended_in_mid_task"].excerpt)
+    ended = (
+        "2026-11-20 21:33:53,760 - ClientRunner - INFO - received request from Server to end current RUN\n"
+    )
+    found = [
+        diagnose_texts([texts.decode_text("log.txt", of.encode())]).findings for of in (left, ended + left)
+    ]
+    assert [[one.name for one in findings] for findings in found] == [["run_ended_in_mid_task"], []]
 
 
 def _seconds(content):
