@@ -18,6 +18,7 @@ from rekindle.host.variables import name_machine
 from rekindle.trainer.launch import PROCESS, TORCHRUN, exec_command, make_options_parser
 from rekindle.trainer.sites import SITE
 
+from . import relay
 from .steps import make_step, name_steps, order_nodes
 
 _PORTS = range(20_000, 32_768)
@@ -55,12 +56,21 @@ def _step(given: argparse.Namespace, environ: dict[str, str]) -> list[str]:
             "Fix: give it as many ranks on each node, and each rank a GPU or none."
         )
     name = name_steps(environ.get("REKINDLE_NONCE", ""))
+    _relay_output()
     return [
         *make_step(name, len(nodes), "--kill-on-bad-exit=1", "--cpu-bind=none"),
         *(sys.executable, "-m", "rekindle.slurm.launch", f"--site={given.site}", f"--ranks={ranks}"),
         *(f"--nodes={','.join(nodes)}", f"--port={_port(int(environ['SLURM_JOB_ID']), given.site)}"),
         *(f"--gpus={gpus}", *(("--replicas",) if given.replicas else ())),
     ]
+
+
+def _relay_output() -> None:
+    """Have what this process becomes write to a relay, both of its outputs as one, as NVFlare reads them."""
+    reader = subprocess.Popen([sys.executable, "-I", "-S", relay.__file__], stdin=subprocess.PIPE)
+    assert reader.stdin
+    for output in (1, 2):
+        os.dup2(reader.stdin.fileno(), output)
 
 
 def _nodes(environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -191,3 +191,15 @@ def test_a_rank_that_fails_ends_the_step_on_all_nodes(allocation, tmp_path):
     (tmp_path / "torch" / "distributed" / "run.py").write_text(fails)
     command = [*shlex.split(Sites(["a"], "[cpu,cpu]").torchrun("a")), *SCRIPT]
     assert subprocess.run(command, env=allocation, check=False, timeout=60).returncode == 3
+
+
+def test_nodes_whose_output_is_mixed_give_whole_characters(allocation, tmp_path):
+    bar = "100%|███|".encode()
+    pieces = [bar[:7], b"\rLoading: " + bar, b"\rcaf\xe9\n"]
+    (tmp_path / "torch" / "distributed" / "run.py").write_text(
+        f"import os\nif os.environ['SLURMD_NODENAME'] == 'n10': os.writev(2, {pieces!r})"
+    )
+    words = [*shlex.split(Sites(["a", "b"], "[cpu,cpu,cpu,cpu],[cpu,cpu]").torchrun("a")), *SCRIPT]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    done = subprocess.run(words, env=allocation, **streams, timeout=60, check=True)
+    assert done.stdout.decode() == "100%|\ufffd\rLoading: 100%|███|\rcaf\ufffd\n"
