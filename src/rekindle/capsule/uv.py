@@ -14,7 +14,7 @@ from rekindle.host import paths, storage
 from rekindle.records import RecordError
 from rekindle.results import state
 
-from .wheelhouse import Target, fetch_pin
+from .wheelhouse import Target, fetch_pins
 
 _LOCK = "requirements/uv.txt"
 _GLIBC = "2.17"
@@ -62,7 +62,6 @@ def _fetched(target: Target) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         wheels = Path(folder, "wheels")
         wheels.mkdir()
-        fetch_pin(pin, wheels, target)
-        (wheel,) = wheels.iterdir()
+        (wheel,) = fetch_pins([pin], wheels, target)
         with zipfile.ZipFile(wheel) as archive:
             return archive.read(f"uv-{pin.version}.data/scripts/uv")

@@ -12,8 +12,11 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
+from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +32,8 @@ from . import python
 from .specs import make_specs
 
 _AT_ONCE = 4
+_TOGETHER = 10
+"""Files that one pip fetches; the start of each takes longer than most files do."""
 
 
 class Target(NamedTuple):
@@ -133,42 +138,46 @@ def _fill(wheelhouse: Path, target: Target) -> LockBundle:
                     present[digest] = folder / path.name
     missing = [pin for pin in wanted if not pin.digests & present.keys()]
     print(f"{target.lock}: {len(wanted) - len(missing)} of {len(wanted)} files are there", flush=True)
+    count = ceil(len(missing) / _TOGETHER)
+    groups = [missing[first::count] for first in range(count)]  # big neighbours, as NVIDIA's are, come apart
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for number, size in enumerate(pool.map(lambda pin: fetch_pin(pin, folder, target), missing), 1):
-            print(f"  {number}/{len(missing)} {missing[number - 1].name} {size / 1e6:.1f} MB", flush=True)
+        fetched = chain.from_iterable(pool.map(lambda group: fetch_pins(group, folder, target), groups))
+        for number, path in enumerate(fetched, 1):
+            print(f"  {number}/{len(missing)} {path.name} {path.stat().st_size / 1e6:.1f} MB", flush=True)
     return LockBundle(target.lock, str(folder), len(wanted), len(missing))
 
 
-def fetch_pin(pin: Pin, folder: Path, target: Target) -> int:
-    """Fetch the file of one pin with pip, by the machine's indexes; return its size in bytes.
+def fetch_pins(pins: Sequence[Pin], folder: Path, target: Target) -> list[Path]:
+    """Fetch the files of pins into ``folder`` by one pip, by the machine's indexes; return them.
 
     Raises:
-        BundleError: pip could not.
+        BundleError: pip could not fetch the file of one; those of the pins before it are there.
     """
-    names = list_platforms(target.architecture, parse_version(target.glibc))
-    platforms = [f"--platform={name}" for name in names]
+    platforms = list_platforms(target.architecture, parse_version(target.glibc))
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetching-") as aside:
-        requirement = Path(aside, "requirement.txt")
-        requirement.write_text(pin.requirement + "\n", encoding="utf-8")
+        requirements = Path(aside, "requirements.txt")
+        requirements.write_text("".join(f"{pin.requirement}\n" for pin in pins), encoding="utf-8")
         lock = Path(aside, target.lock)
         lock.write_text(target.text, encoding="utf-8")
         done = subprocess.run(
             [
                 *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"),
-                *(f"--python-version={target.python}", "--implementation=cp", *platforms),
-                *(f"--dest={aside}/files", f"--requirement={requirement}"),
+                *(f"--python-version={target.python}", "--implementation=cp"),
+                *(f"--platform={name}" for name in platforms),
+                *(f"--dest={aside}/files", f"--requirement={requirements}"),
                 f"--build-constraint={lock}",  # build dependencies come from the lock as well
             ],
             capture_output=True,
             text=True,
             check=False,
         )
-        if done.returncode != 0:
-            errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-            raise BundleError(
-                f"{pin.name} {pin.version} of {target.lock} could not be fetched: "
-                f"{errors[0] if errors else done.stderr.strip()}",
-                "check this machine's network and pip's indexes, then run the same command again.",
-            )
-        (fetched,) = Path(aside, "files").iterdir()
-        return fetched.rename(folder / fetched.name).stat().st_size
+        if done.returncode == 0:
+            return [path.rename(folder / path.name) for path in sorted(Path(aside, "files").iterdir())]
+    if len(pins) > 1:
+        return [path for pin in pins for path in fetch_pins([pin], folder, target)]
+    errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+    raise BundleError(
+        f"{pins[0].name} {pins[0].version} of {target.lock} could not be fetched: "
+        f"{errors[0] if errors else done.stderr.strip()}",
+        "check this machine's network and pip's indexes, then run the same command again.",
+    )

@@ -17,7 +17,7 @@ ALLOWED = {
     "TMPDIR TMP TEMP XDG_*": "where a program puts its files",
     "LD_LIBRARY_PATH LD_PRELOAD": "where the host keeps its driver's libraries and allocators",
     "CUDA_* NVIDIA_* CUDNN_* CUBLAS_*": "NVIDIA's libraries",
-    "NCCL_* GLOO_* UCX_* FI_* OMPI_*": "what ranks talk through",
+    "NCCL_* NVSHMEM_* GLOO_* UCX_* FI_* OMPI_*": "what ranks talk through",
     "TORCH_* TORCHINDUCTOR_* PYTORCH_* TRITON_* TF_* XLA_* KERAS_*": "the frameworks",
     "OMP_* MKL_* OPENBLAS_* KMP_* GOMP_* NUMEXPR_*": "how many threads a library takes",
     "PYTHON*": "Python itself, and where our own code lies",

@@ -20,15 +20,16 @@ def asked(monkeypatch):
     """Return the architectures for which wheels were fetched; each wheel's uv is its architecture's name."""
     found = []
 
-    def fetch(pin, folder, target):
+    def fetch(pins, folder, target):
+        (pin,) = pins
         assert (pin.name, target.lock) == ("uv", "uv.txt")
         assert f"uv=={pin.version}" in target.text
         found.append(target.architecture)
         with zipfile.ZipFile(folder / "uv.whl", "w") as wheel:
             wheel.writestr(f"uv-{pin.version}.data/scripts/uv", target.architecture)
-        return 1
+        return [folder / "uv.whl"]
 
-    monkeypatch.setattr(uv, "fetch_pin", fetch)
+    monkeypatch.setattr(uv, "fetch_pins", fetch)
     return found
 
 

@@ -73,6 +73,19 @@ def test_bundling_again_fetches_nothing_and_drops_strays(wheels, capsys):
     assert not list(wheels.glob("stray*"))
 
 
+def test_one_that_cannot_be_had_is_named_and_what_was_fetched_stays(tmp_path, wheels):
+    psutil = next(pin for pin in read_pins(LOCK.decode(), os.uname().machine) if pin.name == "psutil")
+    text = LOCK.decode().replace(psutil.requirement, f"psutil=={psutil.version} \\\n    --hash=sha256:{'0' * 64}")
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    target = bundle.Target("driver.txt", text, "0" * 64, version, os.uname().machine, "2.36")
+    said = rf"psutil {psutil.version} of driver\.txt could not be fetched"
+    with pytest.raises(bundle.BundleError, match=said):
+        bundle._fill(tmp_path, target)
+    there = {path.name for path in (tmp_path / ("0" * 12)).iterdir()}
+    before = ("msgspec", "nvidia_ml_py")
+    assert there == {path.name for path in wheels.iterdir() if path.name.startswith(before)}
+
+
 def test_wheels_beside_a_lent_torch_are_for_its_python_and_not_the_bundler_s(tmp_path, recordings):
     host = read_record(recordings / "h200-x2" / "host.json", HostRecord)
     write_record(tmp_path / "host.json", host)
@@ -150,7 +163,7 @@ def test_a_bundled_source_is_read_by_what_its_lock_pins_and_builds_without_a_net
     (tmp_path / "house" / altered.sha256[:12]).mkdir(parents=True)
     source = next(pin for pin in read_pins(altered.text, platform[1]) if pin.name == "pyhocon")
     with pytest.raises(bundle.BundleError, match="pyhocon"):
-        bundle.fetch_pin(source, tmp_path / "house" / altered.sha256[:12], altered)
+        bundle.fetch_pins([source], tmp_path / "house" / altered.sha256[:12], altered)
 
     lock, digest = _with_source()
     whole = bundle.Target("sdist.txt", lock, digest, *platform)
