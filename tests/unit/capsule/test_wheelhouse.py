@@ -75,7 +75,9 @@ def test_bundling_again_fetches_nothing_and_drops_strays(wheels, capsys):
 
 def test_one_that_cannot_be_had_is_named_and_what_was_fetched_stays(tmp_path, wheels):
     psutil = next(pin for pin in read_pins(LOCK.decode(), os.uname().machine) if pin.name == "psutil")
-    text = LOCK.decode().replace(psutil.requirement, f"psutil=={psutil.version} \\\n    --hash=sha256:{'0' * 64}")
+    text = LOCK.decode().replace(
+        psutil.requirement, f"psutil=={psutil.version} \\\n    --hash=sha256:{'0' * 64}"
+    )
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     target = bundle.Target("driver.txt", text, "0" * 64, version, os.uname().machine, "2.36")
     said = rf"psutil {psutil.version} of driver\.txt could not be fetched"
