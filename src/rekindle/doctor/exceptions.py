@@ -36,7 +36,7 @@ _MORE = re.compile(
 """A further line of a message."""
 _MOST_MORE = 5
 _VARIES = re.compile(r"[\da-fA-F]+|:\d+")
-_INSTALLED = ("site-packages/", "dist-packages/", "/lib/python", "<frozen ", "/rekindle/trainer/hook.py")
+_INSTALLED = ("site-packages/", "dist-packages/", "/lib/python", "<frozen ", "/rekindle/trainer/")
 _QUOTED = 200
 ENDINGS = ("SignalException", "ChildFailedError", "SystemExit", "KeyboardInterrupt", "_Interrupted")
 """Exceptions that end a process on request, or report that another one failed."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from rekindle.flare.log import ENDED, GIVEN, RETURNED
+from rekindle.flare.log import ENDED, GIVEN, RETURNED, STOPS
 from rekindle.flare.processes import find_client
 from rekindle.flare.workspace import LOG, SERVER
 from rekindle.host import folders
@@ -85,9 +85,9 @@ def find_echoes(found: Iterable[Match]) -> Iterator[Match]:
 
 
 def find_silent(members: MemberLogs) -> Iterator[Match]:
-    """Find the server, if it died; else the sites whose logs stop in a task.
+    """Find the server, if it died; else the sites whose logs stop as they end a trainer, or in a task.
 
-    With the server's end, they died; else they owe a result.
+    Of the latter, those died that stop before the server's end; without one they owe a result.
     """
     server = members.server
     if server is None:
@@ -96,6 +96,9 @@ def find_silent(members: MemberLogs) -> Iterator[Match]:
         yield make_stated(server, server.last, "server_died", stopped=server.ends[11:19])
         return
     over = bool(ENDED.search(server.raw))
+    if ending := [site for site, log in members.sites.items() if STOPS.search(log.raw.rstrip())]:
+        log = members.sites[ending[0]]
+        yield make_stated(log, log.last, "trainer_left_processes", sites=", ".join(ending[:_NAMED]))
     for site, log in members.sites.items():
         given = list(GIVEN.finditer(log.raw))
         if not given or ENDED.search(log.raw) or RETURNED.search(log.raw, given[-1].end()):

@@ -28,6 +28,8 @@ ENDED = re.compile(r"\bEND_RUN fired|End the Simulator run")
 """What each of them logs last of a run, whatever became of it."""
 TO_END = re.compile(r"(?:server asked to end the run|received request from Server to end current RUN)$")
 """What a site logs before it ends its run, and the trainer that it launched."""
+STOPS = re.compile(r"_stop_external_process: terminating pid=\d{1,10}$")
+"""What a client logs last where it waits for the output of a trainer that it has ended."""
 GIVEN = re.compile(r"\bgot task assignment: name=([^,\s]{1,200})")
 RETURNED = re.compile(r"\btask result sent to server")
 """What a client logs of a task that it was given, and of its result."""

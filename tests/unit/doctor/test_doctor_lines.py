@@ -171,6 +171,14 @@ def test_an_exception_inside_a_package_asks_what_the_job_gives_to_it():
     assert _diagnose(raised.format("job/train.py"))[0].remedy == "Correct what raises at train.py:9."
 
 
+def test_an_exception_below_a_function_of_ours_is_at_the_jobs_own_line():
+    frame = '  File "/v/{}", line {}, in f\n    g()\n'
+    places = [("job/train.py", 9), ("jobs/rekindle-1a.zip/rekindle/trainer/loads.py", 44)]
+    frames = "".join(frame.format(*place) for place in [*places, ("site-packages/torch/nn.py", 7)])
+    cause = _diagnose(f"Traceback (most recent call last):\n{frames}RuntimeError: no\n")[0].cause
+    assert cause == "A process raised RuntimeError: no at train.py:9."
+
+
 def test_a_trainers_error_that_nobody_knows_comes_before_a_death_that_nobody_explains(tmp_path):
     stamp = "2026-11-28 13:07:0{} - {}\n"
     said = stamp.format("5,901", "SubprocessLauncher - INFO - ERROR: the gate is shut")

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime, timezone
 
-from rekindle.flare.log import TRAINERS, LogRecord
+from rekindle.flare.log import STOPS, TRAINERS, LogRecord
 from rekindle.judge.check import Result, fails, holds, register_check, unknown
 from rekindle.judge.printouts import find_wrong_models
 from rekindle.judge.run import Run
@@ -20,10 +20,14 @@ _OF_TRAINER = re.compile(
 
 @register_check("foreign", holds="The server's log goes on to the end of the run.")
 def came_to_its_end(run: Run) -> Result:
-    """Where it does not, the run may still go, hang, or have been stopped, which its files do not show,
-    unless its log shows that a trainer in its own process ended.
+    """Where it does not, or a site's stops as it ends a trainer, the run may still go, hang, or have been
+    stopped, which its files do not show, unless its log shows that a trainer in its own process ended.
     """
     account = run.account
+    for site in run.workspace.sites if account.ended else ():
+        records = run.logs.records(site)
+        if records and STOPS.search(records[-1].message):
+            return unknown(f"{site}'s log stops as NVFlare's client ends the trainer there.", records[-1].at)
     if account.ended:
         return holds("The server's log goes on to the end of the run.", account.records[-1].at)
     if not account.records:
