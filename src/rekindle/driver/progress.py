@@ -112,7 +112,7 @@ class Reporter:
         if len(others) < len(now):
             return "starting: NVFlare's server is up"
         newest = max(others, key=lambda process: process.born, default=None)
-        return f"starting: {newest.title} imports and prepares data" if newest else "starting"
+        return f"starting: {newest.title} runs" if newest else "starting"
 
     def _of_server(self) -> str:
         """Return such as ``round 2/3, 3 results``, of an example whose trainers record nothing."""

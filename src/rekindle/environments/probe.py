@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -39,18 +40,22 @@ def probe_environment(python: Path, framework: str, gpus: list[str], tmpdir: Pat
         ``cross_device_ops`` that its jobs have to use.
 
     Raises:
-        ProbeError: it does not import, does not see its GPUs, or computes or communicates wrongly.
+        ProbeError: it or NVFlare does not import, or it lacks GPUs, computes wrongly or cannot communicate.
     """
     base = framework.partition("+")[0]
-    if base == "tensorflow":
-        report = _tensorflow(python, tmpdir, gpus)
-    elif base in {"torch", "lightning", "transformers"}:
-        report = _run(python, "torch_probe.py", [], tmpdir, gpus)
-    else:
+    if base not in {"tensorflow", "torch", "lightning", "transformers"}:
         return {}
+    with ThreadPoolExecutor() as pool:
+        imported = pool.submit(_run, python, "nvflare_probe.py", [], tmpdir, [])
+        report = (_tensorflow if base == "tensorflow" else _torch)(python, tmpdir, gpus)
+        imported.result()
     if len(report["gpus"]) != len(gpus):
         raise ProbeError(f"{framework} sees {len(report['gpus'])} GPUs and the host has {len(gpus)}")
     return report
+
+
+def _torch(python: Path, tmpdir: Path, gpus: list[str]) -> dict[str, Any]:
+    return _run(python, "torch_probe.py", [], tmpdir, gpus)
 
 
 def _tensorflow(python: Path, tmpdir: Path, gpus: list[str]) -> dict[str, Any]:

@@ -194,9 +194,9 @@ class LoadEvent(Event, kw_only=True, frozen=True, tag="load"):
     place: Text
     """The file and line of the job's own code."""
     took: bool
-    by: Literal["reads", "steps", "turns"] = "reads"
+    by: Literal["reads", "steps", "turns", "changes"] = "reads"
     """Whether it read a parameter that has a name of its torch model; began its steps from one; sent a result
-    before it got the same model for ever."""
+    before it got the same model for ever; sent a whole model where it said so, and not what it changed."""
 
 
 class GpuSample(msgspec.Struct, kw_only=True, frozen=True):

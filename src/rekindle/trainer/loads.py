@@ -16,6 +16,8 @@ from typing import Any, Literal
 
 from .variables import WORKSPACE
 
+Kind = Literal["reads", "steps", "turns", "changes"]
+
 
 class Watch:
     """The lines of a job's code that got models in this process, and whether any was taken there."""
@@ -25,7 +27,7 @@ class Watch:
         self._took: dict[tuple[str, str], bool] = {}
         self._settles = settles
 
-    def note(self, place: str, took: bool, by: Literal["reads", "steps", "turns"] = "reads") -> None:
+    def note(self, place: str, took: bool, by: Kind = "reads") -> None:
         """Record a line whose model was not taken, and once more if a later one was."""
         before = self._took.get((place, by))
         if not place or (before and self._settles) or before is took:

@@ -2,8 +2,9 @@
 """Notes where a trainer's steps begin from weights of its own, and not from the model that it got last.
 
 It reads the model, and then loads a checkpoint of its own. Weights show nothing of that once a run has
-converged. Also noted is a trainer that gets the same model for ever, as it sends nothing. Only the standard
-library is imported here; arrays bring their own methods.
+converged. Also noted is a trainer that gets the same model for ever, as it sends nothing, and one that sends
+what training changed as the whole model. Only the standard library is imported here; arrays bring their own
+methods.
 """
 
 import threading
@@ -11,6 +12,8 @@ from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import wraps
+from math import isclose
+from operator import sub
 from types import ModuleType
 from typing import Any
 from weakref import WeakSet
@@ -40,6 +43,7 @@ class Starts(threading.local):
         self._got: Samples = {}
         self._own: deque[Samples] = deque(maxlen=_KEPT)
         self._stepped: WeakSet[Any] = WeakSet()
+        self._optimizers: WeakSet[Any] = WeakSet()
         self._took: bool | None = None
         self._turns = 0
 
@@ -52,10 +56,11 @@ class Starts(threading.local):
             return
         self._last, self._place, self._took = model, find_line(), None
         self._got = _sample_arrays(select_floating(model.params or {}).values())
-        self._stepped = WeakSet()
+        self._stepped, self._optimizers = WeakSet(), WeakSet()
 
     def step(self, optimizer: Any) -> None:
         """See what the first step of an optimizer begins from, before it."""
+        self._optimizers.add(optimizer)
         if self._took or not self._got or optimizer in self._stepped:
             return
         held = (each for group in optimizer.param_groups for each in group["params"])
@@ -89,7 +94,23 @@ class Starts(threading.local):
             self._watch.note(self._place, took=True, by="turns")
         if self._took is not None:
             self._watch.note(self._place, self._took, by="steps")
-        self._own.append(_sample_arrays(select_floating(getattr(model, "params", None) or {}).values()))
+        sent = _sample_arrays(select_floating(getattr(model, "params", None) or {}).values())
+        if not str(getattr(model, "params_type", "")).endswith("DIFF"):
+            self._watch.note(find_line(), not self._is_change(sent), by="changes")
+        self._own.append(sent)
+
+    def _is_change(self, sent: Samples) -> bool:
+        """Whether every array of the optimizers is sent without what it had in the model that came."""
+        held = [array for one in self._optimizers for group in one.param_groups for array in group["params"]]
+        found: list[bool] = []
+        for array in held:
+            shape, now = tuple(array.shape), _sample_values(array)
+            befores = [before for before in self._got.get(shape, ()) if before]
+            if not (now and befores and any(sent.get(shape, ()))):
+                continue
+            changes = [tuple(map(sub, now, before)) for before in befores]
+            found.append(any(_is_near(each, change) for each in sent[shape] for change in changes))
+        return bool(found) and all(found)
 
 
 def watch_sends(module: ModuleType, starts: Starts) -> None:
@@ -127,6 +148,12 @@ def _sample_values(array: Any) -> Values:
     flat = array.detach().reshape(-1) if hasattr(array, "detach") else array.reshape(-1)
     values = flat[:: max(1, len(flat) // _VALUES)][:_VALUES].tolist()
     return tuple(values) if len({*values}) > 1 else ()
+
+
+def _is_near(values: Values, others: Values) -> bool:
+    """Whether two samples are one, but for what float32 rounds of a difference."""
+    near = (isclose(a, b, rel_tol=1e-4, abs_tol=1e-7) for a, b in zip(values, others, strict=True))
+    return bool(values) and all(near)
 
 
 def _round_values(values: Values, like: Any) -> Values:

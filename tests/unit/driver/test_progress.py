@@ -36,8 +36,8 @@ def test_before_the_first_round_it_is_told_what_begins(trainers):
     server = Process(2, "server", "S", nvflare="server", parent=1)
     client = Process(3, "client", "S", nvflare="site-1", parent=1)
     assert said() == "starting"
-    assert said(job) == "starting: job.py imports and prepares data"
-    assert said(job, Process(9, "prepare.py", "S", born=2.0)).startswith("starting: prepare.py imports")
+    assert said(job) == "starting: job.py runs"
+    assert said(job, Process(9, "prepare.py", "S", born=2.0)).startswith("starting: prepare.py runs")
     assert said(job, server) == "starting: NVFlare's server is up"
     assert said(job, server, client) == "starting: 1 of 2 sites have joined NVFlare's server"
     for trainer in (Process(4, "client.py", "S", parent=3), Process(4, "client.py", "S", site="site-1")):

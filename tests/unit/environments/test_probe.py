@@ -24,12 +24,16 @@ def test_a_probe_that_hangs_is_ended(tmp_path, monkeypatch):
 
 
 def _answering(tmp_path, *answers):
-    """Return an interpreter that gives one answer after the other: a report, or an error to end with."""
+    """Return an interpreter that gives one answer after the other: a report, or an error to end with.
+
+    It imports NVFlare beside that.
+    """
     python = tmp_path / "python"
     for number, answer in enumerate(answers):
         (tmp_path / f"answer-{number}").write_text(answer)
     python.write_text(
-        f"#!/bin/sh\ncd {tmp_path}\nn=$(cat count 2>/dev/null || echo 0)\necho $((n+1)) > count\n"
+        "#!/bin/sh\ncase $1 in *nvflare_probe.py) echo {}; exit;; esac\n"
+        f"cd {tmp_path}\nn=$(cat count 2>/dev/null || echo 0)\necho $((n+1)) > count\n"
         'echo "$2" >> asked\ncase $(cat answer-$n) in\n'
         "Error*) cat answer-$n >&2; exit 1;;\n*) cat answer-$n;;\nesac\n"
     )
@@ -44,6 +48,17 @@ def _report(gpus):
 def test_fewer_gpus_than_the_host_has_fail_the_probe(tmp_path):
     with pytest.raises(prober.ProbeError, match="sees 1 GPUs and the host has 2"):
         prober.probe_environment(_answering(tmp_path, _report(1)), "torch", ["GPU-a", "GPU-b"], tmp_path)
+
+
+def test_an_environment_whose_nvflare_does_not_import_fails_the_probe(tmp_path):
+    python = tmp_path / "python"
+    python.write_text(
+        "#!/bin/sh\ncase $1 in *nvflare_probe.py) echo 'ModuleNotFoundError: no grpc' >&2; exit 1;; esac\n"
+        f"echo '{_report(0)}'\n"
+    )
+    python.chmod(0o755)
+    with pytest.raises(prober.ProbeError, match=r"nvflare_probe\.py failed: ModuleNotFoundError: no grpc"):
+        prober.probe_environment(python, "torch", [], tmp_path)
 
 
 def test_tensorflow_falls_back_when_nccl_fails_and_records_it(tmp_path):
@@ -66,7 +81,9 @@ FAKE_TORCH = {
     "cuda": "def device_count(): return 0\ndef get_arch_list(): return []\n"
     "def is_available(): return False\n",
     "distributed": "",
-    "multiprocessing": "from multiprocessing import *\ndef start_processes(*given, **named): pass\n",
+    "multiprocessing": "from multiprocessing import *\n"
+    "class Ranks:\n    def join(self, timeout=None): return True\n"
+    "def start_processes(*given, **named): return Ranks()\n",
     "optim": "def SGD(parameters): pass\n",
     "version": "cuda = None\n",
 }

@@ -43,13 +43,14 @@ def one_result(**changes):
     return of_results(lambda event: {**event, **changes} if changes else None, one)
 
 
-def loaded(*took):
+def loaded(*took, by="reads"):
     """Return what has site-2 record loads at a line of its code, of which the model took something or not."""
 
     def change(folder):
         nonce = lines_in(folder / SERVER)[0]["nonce"]
         time = lines_in(folder / SERVER)[-1]["time"]
         event = {"event": "load", "time": time, "nonce": nonce, "site": "site-2", "place": "client.py:14"}
+        event["by"] = by
         put_lines(folder / "evidence/site-2.server.jsonl", [{**event, "took": each} for each in took])
         of_results(lambda event: {**event, "sketch": [event["time"]], "sent": [0.5]})(folder)
 
@@ -177,6 +178,7 @@ LIES = {
         ),
         "a site loaded a state of which its model took nothing": loaded(False),
     },
+    "global_model_is_the_mean": {"a site sent its change as the model": loaded(False, by="changes")},
     "loss_falls": {
         "every loss rises in every round": of_results(
             lambda event: {**event, "metrics": {"loss": 1.0 + event["round"]}}

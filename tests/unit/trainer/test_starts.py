@@ -118,6 +118,26 @@ def test_steps_from_weights_of_its_own_are_recorded(rounds, second, third, recor
     assert rounds(first, (model(C), second, model(D)), (model(E), third, model(A))) == recorded
 
 
+SQUARES = [0.25 * number**2 for number in range(40)]
+CHANGED = [square - start for square, start in zip(SQUARES, A, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("sent", "recorded"),
+    [
+        (model(CHANGED), [("client.py:5", False, "changes")]),
+        (model(SQUARES), []),
+        (SimpleNamespace(params=model(CHANGED).params, params_type="DIFF"), []),
+        (model([0.5 * each for each in CHANGED]), []),
+        (model(CHANGED[:9]), []),
+    ],
+    ids=["the change", "the model", "the change, as one", "something else", "another shape"],
+)
+def test_a_change_that_is_sent_as_the_whole_model_is_recorded(rounds, sent, recorded):
+    """The optimizer's arrays are trained in place, after its first step was seen."""
+    assert rounds((model(A), steps(SQUARES), sent)) == recorded
+
+
 def test_a_layer_that_nobody_trains_shows_nothing(rounds):
     """It is the same in the model that it got and in its own."""
     same, zeros = A[5:30], [0.0] * 12

@@ -143,6 +143,13 @@ def global_model_is_the_mean(run: Run) -> Iterator[Result]:
             for model in following:
                 followed.append((events, model.event.sketch))
                 yield from _aggregated(run, events, model, own, flow)
+    for note in run.untaken if not own else ():
+        if note.event.by == "changes":
+            message = (
+                f"{note.event.site} sends at {note.event.place} what training changed, and the server takes "
+                "that for the whole model: send it with params_type=ParamsType.DIFF."
+            )
+            yield unknown(message, note)
     for flaw in find_flaws(followed) if own else ():
         yield unknown(f"{own} made every global model {flaw}.")
     rates = find_step_rates(followed)
