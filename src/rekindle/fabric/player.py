@@ -74,6 +74,8 @@ def _measure(order: dict[str, Any]) -> AnswerLine:
         answers, stages = _run_ranks(ranks, ends)
         found = _merge(answers, stages, order["limit_s"])
         logs = [path.read_text(errors="replace") for path in Path(folder).glob("nccl-*.log")]
+    if found["outcome"] == "failed" and (said := next(filter(None, map(nccl.find_warning, logs)), None)):
+        found["message"] = f"NCCL: {said} ({found['message']})"
     each = order["ranks"]
     ways = {way for log in logs for way in nccl.find_transports(log, lambda a, b: a // each != b // each)}
     cards = {card for _, card in ways if card}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What NCCL reports of the network with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,NET."""
+"""What NCCL reports of the network and of errors, with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,NET."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -14,6 +14,14 @@ _LINK = re.compile(r"\[(?P<device>\d{1,4})\](?P<name>[\w.-]{1,40}):\d{1,4}/(?P<l
 """NET/IB's list of devices: ``[0]mlx5_0:1/RoCE``."""
 _INTERFACE = re.compile(r"\[(?P<device>\d{1,4})\](?P<name>[\w.-]{1,40}):[0-9a-fA-F.:%]{1,60}<\d{1,5}>")
 """NET/Socket's: ``[0]eth0:192.0.2.2<0>``."""
+
+_WARNING = re.compile(r" NCCL WARN (?P<message>[^\n]{1,200})")
+
+
+def find_warning(log: str) -> str | None:
+    """Return the first warning, which is the reason of an error that torch repeats without it."""
+    found = _WARNING.search(log)
+    return found["message"] if found else None
 
 
 def find_transports(log: str, crosses: Callable[[int, int], bool]) -> Iterator[tuple[str, str]]:

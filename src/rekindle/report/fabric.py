@@ -62,13 +62,13 @@ def draw_heat_map(record: FabricRecord) -> HeatMap:
         cells[pair] = HeatCell(figure, level, f"{pair[0]}, {pair[1]}: {figure} GB/s at {format_size(size)}")
     over, whole = list_transports(record.looks), pick_whole(record.looks)
     together = find_rate(whole) if whole else None
-    middle = format_figure(medians.get(common, 0.0))
-    caption = (
-        f"Bandwidth {'node × node of ' + record.host if record.host else 'host × host'}, "
-        f"all-reduce of {format_size(common)}, GB/s, median {middle}"
-        f"{', all together ' + format_figure(together) if together else ''}"
-        f"{', over ' + ' and '.join(over) if over else ''}"
-    )
+    caption = f"Bandwidth {'node × node of ' + record.host if record.host else 'host × host'}"
+    if common:
+        caption += f", all-reduce of {format_size(common)}, GB/s, median {format_figure(medians[common])}"
+        caption += f", all together {format_figure(together)}" if together else ""
+        caption += f", over {' and '.join(over)}" if over else ""
+    else:
+        caption += ": no pair has a result"
     many = len(record.hosts) > _NAMED
     rows = [] if many else [[_cell(cells, one, other) for other in record.hosts] for one in record.hosts]
     return HeatMap(

@@ -91,6 +91,12 @@ def test_a_pair_without_a_result_is_the_hottest(network):
     assert (cell.text, cell.level, cell.title) == ("–", 5, "h0, h3: failed")
 
 
+def test_where_no_pair_has_a_result_no_size_is_shown(network):
+    four = network(4)
+    four.faults = [lambda group: {"outcome": "failed", "message": "no", "bandwidths": (), "latency_us": None}]
+    assert draw_heat_map(four.survey()).caption == "Bandwidth host × host: no pair has a result"
+
+
 def test_a_pass_without_a_measurement_is_none(network):
     (verdict, *_) = judge_hosts(network(4).survey())
     assert verdict.flaw(verdict.host, FABRIC) is None
@@ -179,6 +185,14 @@ def test_a_host_without_torch_is_refused(known):
     write_record(known / "two/env.json", replace(env, environments=tuple(without)))
     with pytest.raises(Complaint, match="two has no environment with torch"):
         make_parts(known, TWO, 29400)
+
+
+def test_nccl_says_why_it_failed():
+    log = (RECORDINGS / "nccl-two-hosts.rank-0.log").read_text()
+    assert nccl.find_warning(log) is None
+    duplicate = "Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1b000"
+    warned = f"{log}h:1:2 [0] init.cc:1140 NCCL WARN {duplicate}\nh:1:2 [0] init.cc:9 NCCL WARN later\n"
+    assert nccl.find_warning(warned) == duplicate
 
 
 def test_nccl_reports_the_transport_and_the_card():

@@ -49,15 +49,21 @@ def _load_compiler() -> None:
     torch.optim.SGD([torch.zeros(1)])  # loads hundreds of modules that each rank needs too
 
 
-def describe_gpu(index: int, uuid: str) -> dict[str, Any]:
-    """Return a GPU, which was asked for by ``uuid``, with the relative error of a product on it."""
-    properties = torch.cuda.get_device_properties(index)
-    return {
-        "uuid": uuid if uuid.startswith("MIG-") else f"GPU-{properties.uuid}",
-        "name": properties.name,
-        "compute_capability": f"{properties.major}.{properties.minor}",
-        "matmul_error": _matmul_error(torch.device("cuda", index)),
-    }
+def probe_gpus() -> list[dict[str, Any]]:
+    """Return each GPU with the relative error of a product on it."""
+    found = []
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    for index in range(torch.cuda.device_count()):
+        properties = torch.cuda.get_device_properties(index)
+        found.append(
+            {
+                "uuid": visible if visible.startswith("MIG-") else f"GPU-{properties.uuid}",
+                "name": properties.name,
+                "compute_capability": f"{properties.major}.{properties.minor}",
+                "matmul_error": _matmul_error(torch.device("cuda", index)),
+            }
+        )
+    return found
 
 
 def _matmul_error(device: torch.device) -> float:
@@ -67,12 +73,9 @@ def _matmul_error(device: torch.device) -> float:
     return float((a.to(device) @ b.to(device)).cpu().sub(expected).norm() / expected.norm())
 
 
-def _rank(rank: int, gpus: list[str], world: int, store: str, seen: Any) -> None:
-    device, backend = torch.device("cpu"), "gloo"
-    if gpus:
-        there = rank < torch.cuda.device_count()
-        seen.put((rank, describe_gpu(rank, gpus[rank]) if there else None))
-        device, backend = torch.device("cuda", rank), "nccl"
+def _rank(rank: int, world: int, backend: str, store: str) -> None:
+    device = torch.device("cuda", rank) if backend == "nccl" else torch.device("cpu")
+    if backend == "nccl":
         torch.cuda.set_device(device)
     dist.init_process_group(backend, init_method=f"file://{store}", rank=rank, world_size=world)
     total = torch.full((1 << 20,), float(rank + 1), device=device)
@@ -82,43 +85,28 @@ def _rank(rank: int, gpus: list[str], world: int, store: str, seen: Any) -> None
     dist.destroy_process_group()
 
 
-def probe_gpus(gpus: list[str]) -> list[dict[str, Any]]:
-    """Return those of ``gpus`` that torch sees, once they have computed; then see that a collective is right.
-
-    Ranks are forks, which have torch already; this process uses no GPU before.
-    """
-    world, seen = len(gpus) or 2, mp.get_context("fork").SimpleQueue()
-    with tempfile.TemporaryDirectory() as folder:
-        given = (gpus, world, str(Path(folder, "store")), seen)
-        ranks = mp.start_processes(_rank, given, world, join=False, daemon=True, start_method="fork")
-        found: dict[int, dict[str, Any] | None] = {}
-        while len(found) < len(gpus):
-            if seen.empty():
-                ranks.join(timeout=0.05)  # it raises what a rank raised
-            else:
-                found.update([seen.get()])
-        there = [gpu for _, gpu in sorted(found.items()) if gpu]
-        wrong = [gpu for gpu in there if not gpu["matmul_error"] < TOLERANCE]
-        if wrong:
-            sys.exit(f"a product on {wrong[0]['name']} is off by {wrong[0]['matmul_error']:.2g} (relative)")
-        if len(there) == len(gpus):
-            print(json.dumps({"gpus": there}), flush=True)
-            while not ranks.join():
-                pass
-    return there
-
-
 def main() -> None:
     """Print the report; an exception is the probe's failure."""
     compiling = mp.get_context("fork").Process(target=_load_compiler)
-    compiling.start()  # meanwhile, as their bytecode takes seconds
-    gpus = [uuid for uuid in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if uuid]
-    seen = probe_gpus(gpus)
+    compiling.start()  # meanwhile, as their bytecode takes seconds; before this process uses a GPU
+    seen = probe_gpus()
+    wrong = [gpu for gpu in seen if not gpu["matmul_error"] < TOLERANCE]
+    if wrong:
+        sys.exit(f"a product on {wrong[0]['name']} is off by {wrong[0]['matmul_error']:.2g} (relative)")
+    print(json.dumps({"gpus": seen}), flush=True)
+    backend, world = ("nccl", len(seen)) if seen else ("gloo", 2)
+    with tempfile.TemporaryDirectory() as folder:
+        given = (world, backend, str(Path(folder, "store")))
+        # A fork has torch already, but nothing on a GPU that its parent has used.
+        mp.start_processes(_rank, given, world, start_method="spawn" if seen else "fork")
     compiling.join()
     if compiling.exitcode:
         _load_compiler()  # it raises here what it raised there
-    collective = {"backend": "nccl" if gpus else "gloo", "ranks": len(gpus) or 2}
-    print(json.dumps({"build": describe_build(), "gpus": seen, "collective": collective}))
+    print(
+        json.dumps(
+            {"build": describe_build(), "gpus": seen, "collective": {"backend": backend, "ranks": world}}
+        )
+    )
 
 
 if __name__ == "__main__":
