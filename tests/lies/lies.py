@@ -87,13 +87,12 @@ LIES = (
         "sends_its_change_as_the_model",
         "global_model_is_the_mean",
         "what training changed, and the server takes that for the whole model",
-        client("RATE = ", "RATE = 0.05"),
+        client("RATE = ", "RATE = 0.05\ntorch.manual_seed(0)"),
         client("model.load_state_dict", f"model.load_state_dict(received.params)\n{OPTIMIZER}"),
         client("step(model, RATE)", "optimizer.step()"),
         client(
             "    params = ", "params = {n: v - received.params[n] for n, v in model.state_dict().items()}"
         ),
-        verdict="UNPROVEN",
     ),
     digits(
         "weight_decay_without_gradients",
