@@ -41,6 +41,12 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
     Raises:
         Unplaceable: too few GPUs for what the job allows; the message has how many are missing.
     """
+    if host.allocation and not job.federated:
+        raise PlacementError(
+            f"{job.name} measures a host's own GPUs, and {host.host} is a login node "
+            f"({host.allocation.setting}).",
+            "Leave it out of rekindle_jobs, and run `rekindle accept --prolog` on each node.",
+        )
     names = [f"site-{number}" for number in range(1, job.sites + 1)]
     gpus = [gpu for gpu in find_usable_gpus(host) if gpu.uuid]
     needed = job.example.gpus if job.example else 0
