@@ -49,6 +49,8 @@ def test_each_job_passes_with_ranks_on_both_nodes(on_slurm, job, ranks):
     assert Counter(nodes.values()) == {"n9": len(of_all) / 2, "n10": len(of_all) / 2}
     assert _message(judged, "ranks_crossed_the_network") == "Ranks crossed the network by gloo, over TCP."
     assert all(0 < event.forward_s < event.seconds for event in _events(run, RoundEvent))
+    (log,) = run.glob("job/workspace/*/site-1/log.txt")
+    assert "SubprocessLauncher - INFO - srun: " in log.read_text()  # what its step prints comes home
     assert 0 <= judged.waited_s < 60
     assert (run / "batch.sh").read_text().startswith(f"#!/bin/sh\n#SBATCH --job-name=rekindle-{job}-")
 

@@ -12,13 +12,13 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
+from importlib.resources import files
 from typing import NoReturn
 
 from rekindle.host.variables import name_machine
 from rekindle.trainer.launch import PROCESS, TORCHRUN, exec_command, make_options_parser
 from rekindle.trainer.sites import SITE
 
-from . import relay
 from .steps import make_step, name_steps, order_nodes
 
 _PORTS = range(20_000, 32_768)
@@ -67,7 +67,8 @@ def _step(given: argparse.Namespace, environ: dict[str, str]) -> list[str]:
 
 def _relay_output() -> None:
     """Have what this process becomes write to a relay, both of its outputs as one, as NVFlare reads them."""
-    reader = subprocess.Popen([sys.executable, "-I", "-S", relay.__file__], stdin=subprocess.PIPE)
+    code = files("rekindle.slurm").joinpath("relay.py").read_text(encoding="utf-8")  # of a zip file, on hosts
+    reader = subprocess.Popen([sys.executable, "-I", "-S", "-c", code], stdin=subprocess.PIPE)
     assert reader.stdin
     for output in (1, 2):
         os.dup2(reader.stdin.fileno(), output)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -I -S relay.py``: writes the lines that it reads, with whole characters.
+"""``python -I -S -c``, with this text: writes the lines that it reads, with whole characters.
 
 srun writes a line of more than 1,024 bytes, as a progress bar is, in pieces, with pieces of other nodes
 between them. Half a character ends NVFlare's reader of a trainer's output, which decodes strictly; the
