@@ -105,7 +105,7 @@ class Own(BaseFedAvg):
 
 STOPS = """
             losses = [result.metrics["loss"] for result in results]
-            if sum(losses) / len(losses) {sign} 0.7:
+            if sum(losses) / len(losses) {sign} 0.45:
                 break
         self.save_model(model)
 """.lstrip("\n").rstrip()
