@@ -47,15 +47,14 @@ def probe_environment(python: Path, framework: str, gpus: list[str], tmpdir: Pat
         return {}
     with ThreadPoolExecutor() as pool:
         imported = pool.submit(_run, python, "nvflare_probe.py", [], tmpdir, [])
-        report = (_tensorflow if base == "tensorflow" else _torch)(python, tmpdir, gpus)
+        if base == "tensorflow":
+            report = _tensorflow(python, tmpdir, gpus)
+        else:
+            report = _run(python, "torch_probe.py", [], tmpdir, gpus)
         imported.result()
     if len(report["gpus"]) != len(gpus):
         raise ProbeError(f"{framework} sees {len(report['gpus'])} GPUs and the host has {len(gpus)}")
     return report
-
-
-def _torch(python: Path, tmpdir: Path, gpus: list[str]) -> dict[str, Any]:
-    return _run(python, "torch_probe.py", [], tmpdir, gpus)
 
 
 def _tensorflow(python: Path, tmpdir: Path, gpus: list[str]) -> dict[str, Any]:

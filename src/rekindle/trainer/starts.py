@@ -43,7 +43,6 @@ class Starts(threading.local):
         self._got: Samples = {}
         self._own: deque[Samples] = deque(maxlen=_KEPT)
         self._stepped: WeakSet[Any] = WeakSet()
-        self._optimizers: WeakSet[Any] = WeakSet()
         self._took: bool | None = None
         self._turns = 0
 
@@ -56,18 +55,19 @@ class Starts(threading.local):
             return
         self._last, self._place, self._took = model, find_line(), None
         self._got = _sample_arrays(select_floating(model.params or {}).values())
-        self._stepped, self._optimizers = WeakSet(), WeakSet()
+        self._stepped = WeakSet()
 
     def step(self, optimizer: Any) -> None:
         """See what the first step of an optimizer begins from, before it."""
-        self._optimizers.add(optimizer)
-        if self._took or not self._got or optimizer in self._stepped:
+        if not self._got or optimizer in self._stepped:
             return
         held = (each for group in optimizer.param_groups for each in group["params"])
         moved = [each for each in held if each.grad is not None]
         if not moved:
             return
         self._stepped.add(optimizer)
+        if self._took:
+            return
         kinds = {(tuple(array.shape), array.dtype): array for array in moved}
         known = {kind: self._list_known(kind[0], like) for kind, like in kinds.items()}
         own: list[bool] = []
@@ -101,7 +101,7 @@ class Starts(threading.local):
 
     def _is_change(self, sent: Samples) -> bool:
         """Whether every array of the optimizers is sent without what it had in the model that came."""
-        held = [array for one in self._optimizers for group in one.param_groups for array in group["params"]]
+        held = [array for one in self._stepped for group in one.param_groups for array in group["params"]]
         found: list[bool] = []
         for array in held:
             shape, now = tuple(array.shape), _sample_values(array)

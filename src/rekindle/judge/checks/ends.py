@@ -24,11 +24,12 @@ def came_to_its_end(run: Run) -> Result:
     stopped, which its files do not show, unless its log shows that a trainer in its own process ended.
     """
     account = run.account
-    for site in run.workspace.sites if account.ended else ():
-        records = run.logs.records(site)
-        if records and STOPS.search(records[-1].message):
-            return unknown(f"{site}'s log stops as NVFlare's client ends the trainer there.", records[-1].at)
     if account.ended:
+        for site in run.workspace.sites:
+            records = run.logs.records(site)
+            if records and STOPS.search(records[-1].message):
+                message = f"{site}'s log stops as NVFlare's client ends the trainer there."
+                return unknown(message, records[-1].at)
         return holds("The server's log goes on to the end of the run.", account.records[-1].at)
     if not account.records:
         return unknown("The server left no log.")
