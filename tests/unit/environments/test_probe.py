@@ -2,6 +2,7 @@
 """The probe: what an environment must do on its host, and the message when it does not."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -76,12 +77,53 @@ def test_tensorflow_without_any_collective_fails(tmp_path):
 
 
 FAKE_TORCH = {
-    "__init__": "from . import cuda, distributed, multiprocessing, optim, version\n__version__ = '2.11.0'\n"
-    "def device(kind): return kind\ndef zeros(count): return [0.0] * count\n",
-    "cuda": "def device_count(): return 0\ndef get_arch_list(): return []\n"
-    "def is_available(): return False\n",
-    "distributed": "",
-    "multiprocessing": "from multiprocessing import *\ndef start_processes(*given, **named): pass\n",
+    "__init__": """
+import os
+from . import cuda, distributed, multiprocessing, optim, version
+__version__ = "2.11.0"
+class Array:
+    def __init__(self, error=1.0): self.error = error
+    def double(self): return self
+    def cpu(self): return self
+    def to(self, device): return Array(0.5 if str(device[1:]) == os.environ.get("WRONG") else 0.0)
+    def sub(self, expected): return self
+    def norm(self): return self.error
+    def __matmul__(self, other): return self
+    def __eq__(self, value): return self
+    def all(self): return True
+class Generator:
+    def manual_seed(self, seed): return self
+def randn(*shape, **named): return Array()
+def full(shape, value, device): return Array()
+def device(kind, *index): return (kind, *index)
+def zeros(count): return [0.0] * count
+""",
+    "cuda": """
+import os
+from types import SimpleNamespace
+def device_count(): return int(os.environ.get("SEEN", 0))
+def get_arch_list(): return []
+def is_available(): return False
+def set_device(device): pass
+def get_device_properties(index): return SimpleNamespace(uuid=index, name="NVIDIA H200", major=9, minor=0)
+""",
+    "distributed": """
+import os
+def init_process_group(*given, rank, **named):
+    if str(rank) == os.environ.get("ALONE"): raise RuntimeError("no peer")
+def all_reduce(total): pass
+def destroy_process_group(): pass
+""",
+    "multiprocessing": """
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import *
+def start_processes(work, given, count, **named):
+    with ThreadPoolExecutor(count) as pool:
+        started = [pool.submit(work, rank, *given) for rank in range(count)]
+    class Started:
+        def join(self): return [one.result() for one in started]
+    return Started()
+""",
     "optim": "def SGD(parameters): pass\n",
     "version": "cuda = None\n",
 }
@@ -99,12 +141,18 @@ def lender(tmp_path):
     return tmp_path / "lender"
 
 
-def _probe(packages, prefix=sys.prefix):
+def _probe(packages, prefix=sys.prefix, **variables):
     """Return what the probe of torch prints beside these packages, and its errors."""
     script = files("rekindle.environments.probes").joinpath("torch_probe.py").read_text()
     before = f"import sys; sys.path.insert(0, {str(packages)!r}); sys.prefix = {str(prefix)!r}"
-    command = [sys.executable, "-c", f"{before}\n{script}"]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(
+        [sys.executable, "-c", f"{before}\n{script}"],
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
 
 
 def test_of_a_lent_torch_only_torchvision_is_imported_beside_it(lender):
@@ -124,3 +172,33 @@ def test_a_compiler_that_does_not_load_is_named_as_it_raises(lender):
     (lender / "torch" / "optim.py").write_text("def SGD(parameters): raise RuntimeError('no dynamo')\n")
     probed = _probe(lender)
     assert (probed.returncode, probed.stderr.splitlines()[-1]) == (1, "RuntimeError: no dynamo")
+
+
+def test_each_gpu_computes_and_all_sum(lender):
+    probed = _probe(lender, CUDA_VISIBLE_DEVICES="GPU-a,GPU-b", SEEN="2")
+    assert probed.returncode == 0, probed.stderr
+    report = json.loads(probed.stdout.splitlines()[-1])
+    assert [gpu["uuid"] for gpu in report["gpus"]] == ["GPU-0", "GPU-1"]
+    assert report["collective"] == {"backend": "nccl", "ranks": 2}
+
+
+def test_gpus_that_torch_does_not_see_are_not_reported(lender):
+    probed = _probe(lender, CUDA_VISIBLE_DEVICES="GPU-a,GPU-b", SEEN="1")
+    assert len(json.loads(probed.stdout.splitlines()[-1])["gpus"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("variables", "step", "message"),
+    [
+        (
+            {"WRONG": "(0,)"},
+            "product",
+            "RuntimeError: a product on NVIDIA H200 is off by 0.5 (relative)",
+        ),
+        ({"ALONE": "0"}, "collective", "RuntimeError: no peer"),
+    ],
+)
+def test_a_rank_that_fails_is_told_with_its_step(lender, variables, step, message):
+    probed = _probe(lender, CUDA_VISIBLE_DEVICES="GPU-a", SEEN="1", **variables)
+    assert (probed.returncode, probed.stderr.splitlines()[-1]) == (1, message)
+    assert prober._step(probed.stdout) == step

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import tempfile
-from pathlib import Path
+from operator import itemgetter
 from typing import Any
 
 import torch
@@ -46,24 +46,19 @@ def _is_brought(name: str) -> bool:
 
 
 def _load_compiler() -> None:
-    torch.optim.SGD([torch.zeros(1)])  # loads hundreds of modules that each rank needs too
+    torch.optim.SGD([torch.zeros(1)])  # loads hundreds of modules that each rank of a job needs too
 
 
-def probe_gpus() -> list[dict[str, Any]]:
-    """Return each GPU with the relative error of a product on it."""
-    found = []
+def _probe_gpu(index: int) -> dict[str, Any]:
+    """Return a GPU with the relative error of a product on it."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    for index in range(torch.cuda.device_count()):
-        properties = torch.cuda.get_device_properties(index)
-        found.append(
-            {
-                "uuid": visible if visible.startswith("MIG-") else f"GPU-{properties.uuid}",
-                "name": properties.name,
-                "compute_capability": f"{properties.major}.{properties.minor}",
-                "matmul_error": _matmul_error(torch.device("cuda", index)),
-            }
-        )
-    return found
+    properties = torch.cuda.get_device_properties(index)
+    return {
+        "uuid": visible if visible.startswith("MIG-") else f"GPU-{properties.uuid}",
+        "name": properties.name,
+        "compute_capability": f"{properties.major}.{properties.minor}",
+        "matmul_error": _matmul_error(torch.device("cuda", index)),
+    }
 
 
 def _matmul_error(device: torch.device) -> float:
@@ -73,40 +68,66 @@ def _matmul_error(device: torch.device) -> float:
     return float((a.to(device) @ b.to(device)).cpu().sub(expected).norm() / expected.norm())
 
 
-def _rank(rank: int, world: int, backend: str, store: str) -> None:
-    device = torch.device("cuda", rank) if backend == "nccl" else torch.device("cpu")
-    if backend == "nccl":
-        torch.cuda.set_device(device)
-    dist.init_process_group(backend, init_method=f"file://{store}", rank=rank, world_size=world)
-    total = torch.full((1 << 20,), float(rank + 1), device=device)
-    dist.all_reduce(total)
-    if not bool((total == world * (world + 1) / 2).all()):
-        raise RuntimeError(f"rank {rank} got a wrong sum over {world} ranks with {backend}")
-    dist.destroy_process_group()
+class _Ranks:
+    """A process on each GPU, or two on the CPU, which compute and then sum together.
+
+    They are forks, which have torch already; nothing may use a GPU before they are there.
+    """
+
+    def __init__(self, gpus: int, folder: str) -> None:
+        """Start them; they meet in ``folder``."""
+        self.backend, self.count = ("nccl", gpus) if gpus else ("gloo", 2)
+        self._store = f"file://{folder}/store"
+        fork = mp.get_context("fork")
+        self._products, self._found = fork.Barrier(self.count), fork.SimpleQueue()
+        self._started = mp.start_processes(
+            self._compute, (gpus,), self.count, join=False, daemon=True, start_method="fork"
+        )
+
+    def _compute(self, rank: int, gpus: int) -> None:
+        device = torch.device("cpu")
+        if gpus:
+            seen = torch.cuda.device_count()
+            if rank < seen:
+                device = torch.device("cuda", rank)
+                torch.cuda.set_device(device)
+                gpu = _probe_gpu(rank)
+                if not gpu["matmul_error"] < TOLERANCE:
+                    raise RuntimeError(
+                        f"a product on {gpu['name']} is off by {gpu['matmul_error']:.2g} (relative)"
+                    )
+                self._found.put((rank, gpu))
+            if seen < gpus:
+                return
+        if self._products.wait() == 0:
+            print("the products are right", flush=True)
+        dist.init_process_group(self.backend, init_method=self._store, rank=rank, world_size=self.count)
+        total = torch.full((1 << 20,), float(rank + 1), device=device)
+        dist.all_reduce(total)
+        if not bool((total == self.count * (self.count + 1) / 2).all()):
+            raise RuntimeError(f"rank {rank} got a wrong sum over {self.count} ranks with {self.backend}")
+        dist.destroy_process_group()
+
+    def wait(self) -> list[dict[str, Any]]:
+        """Return the GPUs once all have ended; an exception of theirs is raised."""
+        while not self._started.join():
+            pass
+        found = []
+        while not self._found.empty():
+            found.append(self._found.get())
+        return [gpu for _, gpu in sorted(found, key=itemgetter(0))]
 
 
 def main() -> None:
     """Print the report; an exception is the probe's failure."""
-    compiling = mp.get_context("fork").Process(target=_load_compiler)
-    compiling.start()  # meanwhile, as their bytecode takes seconds; before this process uses a GPU
-    seen = probe_gpus()
-    wrong = [gpu for gpu in seen if not gpu["matmul_error"] < TOLERANCE]
-    if wrong:
-        sys.exit(f"a product on {wrong[0]['name']} is off by {wrong[0]['matmul_error']:.2g} (relative)")
-    print(json.dumps({"gpus": seen}), flush=True)
-    backend, world = ("nccl", len(seen)) if seen else ("gloo", 2)
+    given = [gpu for gpu in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if gpu]
     with tempfile.TemporaryDirectory() as folder:
-        given = (world, backend, str(Path(folder, "store")))
-        # A fork has torch already, but nothing on a GPU that its parent has used.
-        mp.start_processes(_rank, given, world, start_method="spawn" if seen else "fork")
-    compiling.join()
-    if compiling.exitcode:
-        _load_compiler()  # it raises here what it raised there
-    print(
-        json.dumps(
-            {"build": describe_build(), "gpus": seen, "collective": {"backend": backend, "ranks": world}}
-        )
-    )
+        ranks = _Ranks(len(given), folder)
+        _load_compiler()
+        build = describe_build()
+        gpus = ranks.wait()
+    collective = {"backend": ranks.backend, "ranks": ranks.count}
+    print(json.dumps({"build": build, "gpus": gpus, "collective": collective}))
 
 
 if __name__ == "__main__":
