@@ -19,7 +19,7 @@ from jobs import REPOSITORY, ROUNDS, timed
 REPEATS = 3
 _HOOK = "import rekindle.trainer.hook\nrekindle.trainer.hook.install_hook()\n"
 _NVFLARES = """import rekindle.trainer.waits as waits
-for name in ("hasten_server", "hasten_client", "hasten_pipes", "hasten_downloads"):
+for name in ("hasten_server", "hasten_client", "hasten_pipes", "hasten_looks", "hasten_end"):
     setattr(waits, name, lambda *arguments: None)
 """
 CUT, WITHOUT = "load(args.dataset, args.data_path)", 'load(args.dataset, __import__("tempfile").mkdtemp())'

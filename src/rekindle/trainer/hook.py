@@ -31,7 +31,7 @@ from .imports import watch_exit, watch_imports
 from .loads import watch_loads, watch_receipts
 from .starts import Starts, watch_sends, watch_steps
 from .variables import MEMBER, SERVER, WORKSPACE
-from .waits import hasten_downloads, hasten_pipes, join_agents
+from .waits import hasten_end, hasten_looks, hasten_pipes, join_agents
 
 Patch = Callable[[ModuleType], None]
 _NVFLARES = ("nvflare", "__main__")
@@ -142,6 +142,12 @@ def _join_and_watch(module: ModuleType) -> None:
     watch_sends(module, _STARTS)
 
 
+def _simulate_here_and_sooner(module: ModuleType) -> None:
+    _simulate_here(module)
+    hasten_looks(module)
+    hasten_end(module)
+
+
 PATCHES: dict[str, Patch] = {
     "nvflare.private.fed.server.server_json_config": add_to_configurations(
         "Server", partial(_add_witnesses, role="Server")
@@ -149,10 +155,10 @@ PATCHES: dict[str, Patch] = {
     "nvflare.private.fed.client.client_json_config": add_to_configurations(
         "Client", partial(_add_witnesses, role="Client")
     ),
-    "nvflare.private.fed.app.simulator.simulator_runner": _simulate_here,
+    "nvflare.private.fed.app.simulator.simulator_runner": _simulate_here_and_sooner,
     "nvflare.app_common.executors.task_script_runner": _logs_apart,
     "nvflare.fuel.utils.pipe.pipe_handler": hasten_pipes,
-    "nvflare.fuel.f3.streaming.download_service": hasten_downloads,
+    "nvflare.fuel.f3.streaming.download_service": hasten_looks,
     "nvflare.client.api": _join_and_watch,
     "torch.nn.modules.module": watch_loads,
     "torch.optim.optimizer": partial(watch_steps, starts=_STARTS),

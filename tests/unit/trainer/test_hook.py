@@ -55,7 +55,7 @@ def simulator(root, set_up=lambda runner: None):
             self.workspace, self.job_folder, self.log_config = workspace, job_folder, "ERROR"
 
     hook.PATCHES["nvflare.private.fed.app.simulator.simulator_runner"](
-        SimpleNamespace(SimulatorRunner=SimulatorRunner)
+        SimpleNamespace(SimulatorRunner=SimulatorRunner, mpm=None)
     )
 
     def simulate(workspace, **more):
@@ -98,7 +98,9 @@ def test_a_later_simulation_has_a_folder_and_a_server_of_its_own(root, tmp_path,
 
 def test_what_setting_up_returns_is_the_simulators(root, tmp_path):
     assert simulator(root, lambda runner: "set up")
-    module = SimpleNamespace(SimulatorRunner=type("SimulatorRunner", (), {"setup": lambda runner: "set up"}))
+    module = SimpleNamespace(
+        SimulatorRunner=type("SimulatorRunner", (), {"setup": lambda runner: "set up"}), mpm=None
+    )
     hook.PATCHES["nvflare.private.fed.app.simulator.simulator_runner"](module)
     runner = module.SimulatorRunner()
     runner.workspace, runner.job_folder = str(root / "digits"), "jobs/digits"

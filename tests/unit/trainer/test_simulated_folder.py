@@ -18,7 +18,7 @@ def simulate(monkeypatch, tmp_path):
             Path(self.workspace, "server").mkdir(parents=True)
 
     hook.PATCHES["nvflare.private.fed.app.simulator.simulator_runner"](
-        SimpleNamespace(SimulatorRunner=SimulatorRunner)
+        SimpleNamespace(SimulatorRunner=SimulatorRunner, mpm=None)
     )
     root = tmp_path / "run/job/workspace"
     root.mkdir(parents=True)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What shortens NVFlare's waits, on stand-ins for its classes; the names are those of its own code."""
 
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -73,11 +75,53 @@ def test_one_rank_of_a_trainer_has_one_agent_however_it_is_told(monkeypatch, var
     assert len(started) == agents
 
 
-def test_downloads_are_looked_at_more_often():
+def test_what_a_module_looks_for_is_looked_at_more_often():
     module = ModuleType("download_service")
     module.time = time
-    waits.hasten_downloads(module)
+    waits.hasten_looks(module)
     began = time.monotonic()
     module.time.sleep(5.0)
     assert 0.1 < time.monotonic() - began < 2.0
     assert module.time.monotonic is time.monotonic
+
+
+@pytest.fixture
+def runner():
+    """Return the patched module of the simulator, whose monitor gives grace as NVFlare's does."""
+
+    def run(main_func, run_dir=None, shutdown_grace_time=3, cleanup_grace_time=3):
+        status = main_func()
+        time.sleep(shutdown_grace_time)
+        return status, run_dir, cleanup_grace_time
+
+    module = ModuleType("simulator_runner")
+    module.mpm = SimpleNamespace(run=run)
+    waits.hasten_end(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("seconds", "daemon", "least", "most"),
+    [(0, False, 0.4, 1.9), (1.5, False, 1.4, 2.6), (60, True, 0.4, 1.9), (3.5, False, 2.9, 3.4)],
+)
+def test_a_simulation_waits_for_the_threads_that_it_started_and_no_longer(
+    runner, seconds, daemon, least, most
+):
+    def simulate():
+        threading.Thread(target=time.sleep, args=(seconds,), daemon=daemon).start()
+        pool.submit(len, "").result()
+        return "ended"
+
+    pool = ThreadPoolExecutor()  # its thread stays, as those of NVFlare's pools
+    began = time.monotonic()
+    found = runner.mpm.run(main_func=simulate, run_dir="here", shutdown_grace_time=3, cleanup_grace_time=6)
+    assert least < time.monotonic() - began < most
+    assert found == ("ended", "here", 6)
+
+
+def test_a_simulation_that_fails_fails_as_before(runner):
+    def simulate():
+        raise RuntimeError("of the job's own")
+
+    with pytest.raises(RuntimeError, match="of the job's own"):
+        runner.mpm.run(main_func=simulate)
