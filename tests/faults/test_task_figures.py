@@ -63,6 +63,22 @@ HOLDS = {
         assert correlate_models(sent, sent) > 0.99
         assert abs(correlate_models(sent, dict(walk_leaves({"w": drawn[1]})))) < 4 / math.sqrt(4000)
     """,
+    "a mask of attention, infinite where it was sent so, is no part of what was trained": """
+        mask = np.triu(np.full((16, 16), -np.inf, np.float32), 1)
+        got = {**MODEL, "w": MODEL["w"] + np.float32(0.01)}
+        plain = compare_result(dict(walk_leaves(MODEL)), got, dict(walk_leaves(MODEL)))
+        sent = {**MODEL, "mask": mask}
+        found = compare_result(dict(walk_leaves(sent)), {**got, "mask": mask}, dict(walk_leaves(sent)))
+        assert (found.finite, found.moved, found.trained) == (True, plain.moved, plain.trained)
+        assert math.isclose(found.kept, plain.kept) and math.isclose(found.norm, plain.norm)
+        assert math.isclose(correlate_models(sent, {**got, "mask": mask}), correlate_models(MODEL, got))
+        assert compare_result(dict(walk_leaves(sent)), {**got, "mask": -mask}, {}).finite is False
+        lost = {**got, "b": MODEL["b"] * -np.inf}
+        assert compare_result(dict(walk_leaves(MODEL)), lost, {}).finite is False
+        saved = sketch_model(sent)
+        assert (saved["infinite"], saved["norm"]) == (120, sketch_model(MODEL)["norm"])
+        assert sketch_model({"w": np.float32([1, np.nan])})["infinite"] == 1
+    """,
     "two differences are alike as the models that they make, whatever noise is in them": """
         drawn = np.random.default_rng(1).normal(size=(3, 4000)).astype(np.float32)
         sent, other = dict(walk_leaves({"w": drawn[0]})), dict(walk_leaves({"w": drawn[1] / 10}))

@@ -38,6 +38,14 @@ TWICE = JOB_OF_CLASSES.format(
     arguments="",
     parts=TWO_WORKFLOWS,
 )
+MASK = """
+class Net(Net):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mask", torch.triu(torch.full((16, 16), -torch.inf), 1))
+
+
+""".lstrip()
 PERSONAL = """
 if received.current_round == 0:
     personal = __import__("copy").deepcopy(model)
@@ -77,6 +85,7 @@ HABITS = (
     digits("the_same_data_everywhere", client("x, y = (part[site", "x, y = points()")),
     digits("logs_an_error_of_its_own", Edit("client.py", "    print(", ERROR)),
     digits("quiets_nvflare", client("flare.init()", QUIET)),
+    digits("has_a_mask_of_attention", Edit("model.py", "def points", MASK)),
     digits("stops_early", *stops_early("<"), rounds=8),
     digits(
         "leaves_a_late_site_behind",

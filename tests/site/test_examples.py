@@ -135,14 +135,14 @@ def test_a_saved_model_is_recorded_as_it_loads_in_the_runs_environment(examples,
     answer = {Path(line.event.model).name: line.event for line in read_lines(tmp_path)}
     whole = answer.pop("whole.npy")
     assert whole.model == "job/workspace/hello/server/simulate_job/whole.npy"
-    assert (whole.values, whole.finite) == (6, True)
+    assert (whole.values, whole.infinite) == (6, 0)
     assert whole.norm == pytest.approx(55**0.5)
     assert answer.pop("whole.pt").digest == whole.digest  # whatever the format
     halves = answer.pop("halves.pt")
     assert (halves.values, halves.norm) == (6, whole.norm)
     assert halves.digest != whole.digest
     assert answer.pop("zeros.npy").norm == 0
-    assert (answer["nan.npy"].finite, answer.pop("nan.npy").norm) == (False, None)
+    assert (answer["nan.npy"].infinite, answer.pop("nan.npy").norm) == (1, None)
     assert (answer["counts.npy"].values, answer.pop("counts.npy").digest) == (0, None)
     assert answer.keys() == {"cut.npy", "cut.pt", "none.weights.h5"}
     assert all(event.error for event in answer.values())

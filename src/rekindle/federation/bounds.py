@@ -18,15 +18,15 @@ class Bounds(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
     """Ends a job whose model the links do not bear, and refuses results that would spoil the model.
 
     By the first model sent it prints what a round's transfers are foretold to take. A result with numbers
-    that are not finite, or of another shape than was sent, becomes one that failed, before it is aggregated:
-    NVFlare's own aggregation takes the first, and by the second refuses those of all others.
+    that are not finite, unlike those that were sent, or of another shape becomes one that failed, before it
+    is aggregated: NVFlare's own aggregation takes the first, and by the second refuses those of all others.
     """
 
     def __init__(self) -> None:
         """Start before the first task."""
         super().__init__()
         self._done = False
-        self._shapes: dict[str, tuple[int, ...]] = {}
+        self._sent: dict[str, refusals.Leaf] = {}
 
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
         """Look at the first task with a model, and at each result."""
@@ -43,7 +43,7 @@ class Bounds(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         if not found["model"]:
             return
         self._done, mine = True, read_member()
-        self._shapes = refusals.read_shapes(read_dxo(data).get("data"))
+        self._sent = refusals.read_leaves(read_dxo(data).get("data"))
         print(sizes.foretell_round(mine.get("ways", ()), found), flush=True)
         if why := sizes.find_excess(mine.get("bound"), found):
             print(why, flush=True)
@@ -54,7 +54,7 @@ class Bounds(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         got = read_dxo(result)
         if fl_ctx.get_prop(FLContextKey.TASK_NAME) != TRAINS or read_dxo_kind(got) not in _WEIGHTS:
             return
-        if why := refusals.find_result_flaw(got.get("data"), self._shapes):
+        if why := refusals.find_result_flaw(got.get("data"), self._sent):
             print(f"The result of {read_peer(fl_ctx)} was refused: {why}.", flush=True)
             result.set_return_code(ReturnCode.EXECUTION_RESULT_ERROR)
             result.pop("DXO", None)

@@ -3,7 +3,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, combinations
+from itertools import accumulate, combinations, pairwise
 from operator import add, mul, sub
 
 from rekindle.records.events import Sketch, TaskEvent
@@ -14,6 +14,8 @@ _RATES = (0.1, 10.0)
 """Of the step that a server makes of the mean change: smaller or larger ones learn nothing, or diverge."""
 _OFF, _AGAINST = 0.2, 0.9
 """Of a model that is a multiple of the mean; cosine of a step that goes away from the results."""
+_STEPS, _LARGE, _BACK = 3, 0.25, 0.7
+"""Of a model that goes to and fro: its steps, each as a share of it, and the cosine with the one before."""
 _COMBINED = 8
 """Sites of which every combination is tried, at most."""
 Round = tuple[list[TaskEvent], Sketch]
@@ -76,6 +78,26 @@ def _adds_up(rounds: Sequence[Round]) -> bool:
     return True
 
 
+def find_swing(rounds: Sequence[Round]) -> bool:
+    """Return whether each round, all of the same sites, takes back much of what the one before changed."""
+    if len(rounds) < _STEPS or len({frozenset(event.site for event in events) for events, _ in rounds}) > 1:
+        return False
+    models = [*(events[0].sent for events, _ in rounds), rounds[-1][1]]
+    if len({*map(len, models)}) > 1:
+        return False
+    steps = [[*map(sub, after, before)] for before, after in pairwise(models)]
+    sizes = [
+        math.hypot(*step) / (max(math.hypot(*before), math.hypot(*after)) or math.inf)
+        for step, (before, after) in zip(steps, pairwise(models), strict=True)
+    ]
+    return min(sizes) > _LARGE and all(_cosine(*pair) < -_BACK for pair in pairwise(steps))
+
+
+def _cosine(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    along: float = sum(map(mul, ours, theirs))
+    return along / (math.hypot(*ours) * math.hypot(*theirs) or math.inf)
+
+
 def _scale(events: list[TaskEvent], model: Sketch) -> float:
     """Return how many times the mean of the results a model is; 1 if it is no multiple, or of shares."""
     for mean in _means(events, [sketch_made(event) for event in events]):
@@ -91,8 +113,7 @@ def _scale(events: list[TaskEvent], model: Sketch) -> float:
 def _away(events: list[TaskEvent], model: Sketch) -> bool:
     """Whether the step from what sites were sent to the next model is against the mean of their changes."""
     change, step = _steps(events, model)
-    along: float = sum(map(mul, change, step))
-    return along < -_AGAINST * math.hypot(*change) * math.hypot(*step)
+    return _cosine(change, step) < -_AGAINST
 
 
 def _not_counted(rounds: Sequence[Round]) -> str:

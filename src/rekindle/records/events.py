@@ -130,7 +130,7 @@ class TaskEvent(Event, kw_only=True, frozen=True, tag="task"):
     bytes: Integer
     """Size of its arrays and of its raw bytes, such as ciphertexts."""
     finite: bool | None
-    """Of all numbers; None where there are none."""
+    """Of all numbers but infinite ones that the site was sent, as of a mask; None where there are none."""
     norm: Number | None
     """L2 of the numbers; None if it is not finite, or there are none."""
     moved: Number | None
@@ -181,7 +181,8 @@ class ModelEvent(Event, kw_only=True, frozen=True, tag="model"):
     error: Text | None = None
     values: Integer = 0
     """Floating-point numbers in it; the fields below cover them."""
-    finite: bool | None = None
+    infinite: Integer = 0
+    """How many of them are infinite or NaN, as in a mask of attention."""
     norm: Number | None = None
     digest: Digest | None = None
     """Depends on the arrays alone, not on their order and names; None where there are none."""

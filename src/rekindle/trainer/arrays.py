@@ -66,12 +66,18 @@ def sum_products(ours: Any, theirs: Any) -> float:
 def walk_values(*arrays: Any) -> Iterator[tuple[Any, ...]]:
     """Yield the next values of each array as float64, None where there is no array.
 
+    Where the first two are infinite alike, as in a mask of attention, they show no training: all are 0 there.
     What is made of so few stays in a processor's cache: a large array at once takes many times as long.
     """
-    return (
-        tuple(None if part is None else part.astype("float64") for part in parts)
-        for parts in walk_parts(*arrays)
-    )
+    for parts in walk_parts(*arrays):
+        values: list[Any] = [None if part is None else part.astype("float64") for part in parts]
+        first, second = values[:2]
+        if second is not None and not math.isfinite(first.sum()):
+            alike = (first == second) & (abs(first) == math.inf)
+            for part in values:
+                if part is not None:
+                    part[alike] = 0.0
+        yield tuple(values)
 
 
 def walk_parts(*arrays: Any) -> Iterator[tuple[Any, ...]]:
@@ -81,6 +87,15 @@ def walk_parts(*arrays: Any) -> Iterator[tuple[Any, ...]]:
         yield tuple(None if array is None else array[start : start + _AT_ONCE] for array in flat)
 
 
+def count_infinite(leaf: Any) -> int:
+    """Return how many numbers of an array or a tensor are infinite, or none at all."""
+    import numpy as np  # noqa: PLC0415 - as above
+
+    finite = leaf.isfinite() if hasattr(leaf, "isfinite") else np.isfinite(leaf)
+    count: int = math.prod(leaf.shape) - int(finite.sum())
+    return count
+
+
 def sketch_model(tree: Any) -> dict[str, Any]:
     """Return a ModelEvent's figures of a model's weights: of its floating-point numbers, as float32.
 
@@ -88,18 +103,19 @@ def sketch_model(tree: Any) -> dict[str, Any]:
     """
     import numpy as np  # noqa: PLC0415 - as above
 
-    values, squares, digests = 0, 0.0, []
+    values, infinite, squares, digests = 0, 0, 0.0, []
     for name, leaf in select_floating(tree).items():
         if not math.prod(leaf.shape):
             continue
         numbers = np.ascontiguousarray(convert_array(leaf), dtype=np.float32).reshape(-1)
         values += numbers.size
-        squares += sum(sum_products(part, part) for (part,) in walk_values(numbers))
+        infinite += count_infinite(numbers)
+        squares += sum(sum_products(part, part) for part, _ in walk_values(numbers, numbers))
         if not BUFFER.search(name):
             digests.append(hashlib.sha256(numbers).digest())
     return {
         "values": values,
-        "finite": math.isfinite(squares) if values else None,
+        "infinite": infinite,
         "norm": math.sqrt(squares) if math.isfinite(squares) else None,
         "digest": hashlib.sha256(b"".join(sorted(digests))).hexdigest() if digests else None,
     }
@@ -117,7 +133,7 @@ class Fingerprint(NamedTuple):
     digest: str
     """SHA-256 of the leaves: name, number of values, and their bytes."""
     sketch: tuple[float, ...]
-    """Sums of every eighth value over all leaves together; empty if the weights are not finite."""
+    """Sums of every eighth finite value over all leaves together; empty if one is NaN."""
 
 
 def fingerprint_weights(tree: Mapping[str, Any]) -> Fingerprint:
@@ -135,12 +151,20 @@ def sketch_weights(tree: Mapping[str, Any]) -> tuple[float, ...]:
 
     sums, seen = np.zeros(_PARTS), 0
     for _, values in _leaves(tree):
-        full = values.size - values.size % _ROW
-        row = values[:full].reshape(-1, _ROW).sum(axis=0, dtype=np.float64)
-        row[: values.size - full] += values[full:]
+        row = _sum_row(values)
+        if not np.isfinite(row).all():  # as of a mask of attention, which is the same in each model
+            row = _sum_row(np.where(np.isinf(values), 0.0, values))
         sums += np.roll(row.reshape(-1, _PARTS).sum(axis=0), seen)
         seen += values.size
     return tuple(sums.tolist()) if np.isfinite(sums).all() else ()
+
+
+def _sum_row(values: Any) -> Any:
+    """Return the sums of a row's columns, as float64, of values in rows."""
+    full = values.size - values.size % _ROW
+    row = values[:full].reshape(-1, _ROW).sum(axis=0, dtype="float64")
+    row[: values.size - full] += values[full:]
+    return row
 
 
 def _names(tree: Mapping[str, Any]) -> dict[str, Any]:

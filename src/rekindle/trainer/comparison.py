@@ -205,7 +205,7 @@ def _rms(sent: Mapping[str, Any]) -> float:
     for numbers in (convert_array(leaf) for leaf in sent.values() if not isinstance(leaf, bytes)):
         if numbers.dtype.kind == "f":
             count += numbers.size
-            squares += sum(sum_products(values, values) for (values,) in walk_values(numbers))
+            squares += sum(sum_products(values, values) for values, _ in walk_values(numbers, numbers))
     return math.sqrt(squares / count) if count else 0.0
 
 

@@ -73,13 +73,14 @@ class Tensor(SimpleNamespace):
     detach = None
 
     def isfinite(self):
-        return SimpleNamespace(all=lambda: math.isfinite(self.value))
+        return SimpleNamespace(sum=lambda: math.prod(self.shape) * math.isfinite(self.value))
 
 
 @pytest.mark.parametrize(
     ("kind", "tensor", "why"),
     [
         ("WEIGHTS", Tensor(shape=(2, 3)), None),
+        ("WEIGHTS", Tensor(shape=(2, 3), value=math.inf), "layer has numbers that are not finite"),
         ("WEIGHT_DIFF", Tensor(shape=(2, 3), value=math.nan), "layer has numbers that are not finite"),
         ("WEIGHTS", Tensor(shape=(6,)), "layer has the shape (6,), and (2, 3) was sent"),
         ("WEIGHTS", Tensor(shape=(6,), dtype="uint8"), None),  # as a quantiser packs it
@@ -97,3 +98,10 @@ def test_a_result_that_would_spoil_the_model_is_refused(bounds, capsys, kind, te
     component.handle_event("before result", context)
     assert capsys.readouterr().out == (f"The result of two was refused: {why}.\n" if why else "")
     assert (result.code, "DXO" in result) == (("bad", False) if why else ("OK", True))
+
+
+def test_a_mask_that_was_sent_so_is_no_flaw(bounds):
+    mask = Tensor(shape=(2, 3), value=-math.inf)
+    sent = bounds.refusals.read_leaves({"mask": mask})
+    assert bounds.refusals.find_result_flaw({"mask": mask}, sent) is None
+    assert bounds.refusals.find_result_flaw({"other": mask}, sent) == "other has numbers that are not finite"

@@ -210,7 +210,7 @@ PT_DDP = [
     ("reported_metrics_are_finite", UNKNOWN, event(TWO, "round", {"metrics": {"accuracy": 0.999}})),
     ("reported_metrics_are_finite", UNKNOWN, added("job.log", 'Final metrics: {"accuracy": 0.5}')),
     ("global_model_saved", FAILS, saved(norm=0.0)),
-    ("global_model_saved", FAILS, saved(finite=False)),
+    ("global_model_saved", FAILS, saved(infinite=1)),
     ("global_model_saved", FAILS, saved(error="RuntimeError: it is damaged")),
     ("global_model_saved", FAILS, the_first_model_saved),
     ("global_model_saved", UNKNOWN, removed(FINAL)),

@@ -67,6 +67,14 @@ def grows(trained, relative):
     return of_results(change)
 
 
+def swings(folder):
+    """Make each round's model what the one before was not."""
+    of_results(
+        lambda event: {**event, "sent": [event["round"] % 2 + 0.1], "sketch": [1.1 - event["round"] % 2]}
+    )(folder)
+    of_events(SERVER, "global", lambda event: {**event, "sketch": [event["round"] % 2 + 0.1]})(folder)
+
+
 def reports(**metrics):
     """Return what has every site report these metrics in each round."""
     return of_results(lambda event: {**event, "metrics": metrics})
@@ -178,7 +186,10 @@ LIES = {
         ),
         "a site loaded a state of which its model took nothing": loaded(False),
     },
-    "global_model_is_the_mean": {"a site sent its change as the model": loaded(False, by="changes")},
+    "global_model_is_the_mean": {
+        "a site sent its change as the model": loaded(False, by="changes"),
+        "sites sent their changes as models": swings,
+    },
     "loss_falls": {
         "every loss rises in every round": of_results(
             lambda event: {**event, "metrics": {"loss": 1.0 + event["round"]}}
@@ -229,9 +240,9 @@ LIES = {
         "the model was not loaded": of_events(SAVED, "model", lambda event: None),
         "the model is cut": cut_model,
         "the model does not load": of_model(error="ValueError: no", values=0, norm=None, digest=None),
-        "the model is not finite": of_model(finite=False, norm=None),
+        "the model is not finite": of_model(infinite=1, norm=None),
         "the model is zeros": of_model(norm=0.0),
-        "the model has no weights": of_model(values=0, finite=None, norm=None, digest=None),
+        "the model has no weights": of_model(values=0, norm=None, digest=None),
         "the model is the first one": initial_model,
         "another model was loaded": of_model(sha256="0" * 63 + "1"),
     },

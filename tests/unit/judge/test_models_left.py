@@ -53,7 +53,7 @@ LIES = {
     "nobody loaded it": (not_loaded, "saved_models_load", None),
     "it did not load": (saved(error="EOFError", values=0, digest=None), "saved_models_load", False),
     "it is all zeros": (saved(norm=0.0), "global_model_saved", False),
-    "it is not finite": (saved(finite=False, norm=None), "global_model_saved", False),
+    "it is not finite": (saved(infinite=1, norm=None), "global_model_saved", False),
     "it is the first one": (as_it_began, "saved_models_load", False),
     "no site sent as many values": (saved(values=163037185), "saved_models_load", None),
     "it is not too large": (as_small_as_it_gets, "saved_models_load", None),

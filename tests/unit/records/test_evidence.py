@@ -69,7 +69,7 @@ def test_a_round_has_the_sketches_of_the_weights_whose_digests_it_has(written):
 
 def test_weights_that_are_not_finite_are_a_line_too(written):
     _round(Evidence(), NOT_FINITE)
-    Evidence("server").model("", finite=False, norm=math.nan)
+    Evidence("server").model("", infinite=1, norm=math.nan)
     trained, model = written()
     assert trained.sketch_out == ()
-    assert (model.finite, model.norm) == (False, None)
+    assert (model.infinite, model.norm) == (1, None)

@@ -9,7 +9,7 @@ from typing import Any
 from rekindle.flare.configuration import Workflow, read_components, read_configuration
 from rekindle.flare.workspace import SERVER
 from rekindle.judge.check import Result, fails, holds, register_check, unknown
-from rekindle.judge.means import Round, find_flaws, find_step_rates, find_weight
+from rekindle.judge.means import Round, find_flaws, find_step_rates, find_swing, find_weight
 from rekindle.judge.run import Run
 from rekindle.judge.sketches import MEAN, QUANTISED, average_sketches, is_same, sketch_made
 from rekindle.records.events import GlobalEvent, Sketch, TaskEvent
@@ -143,13 +143,8 @@ def global_model_is_the_mean(run: Run) -> Iterator[Result]:
             for model in following:
                 followed.append((events, model.event.sketch))
                 yield from _aggregated(run, events, model, own, flow)
-    for note in run.untaken if not own else ():
-        if note.event.by == "changes":
-            message = (
-                f"{note.event.site} sends at {note.event.place} what training changed, and the server takes "
-                "that for the whole model: send it with params_type=ParamsType.DIFF."
-            )
-            yield unknown(message, note)
+    if not own:
+        yield from _sent_changes(run, followed)
     for flaw in find_flaws(followed) if own else ():
         yield unknown(f"{own} made every global model {flaw}.")
     rates = find_step_rates(followed)
@@ -158,6 +153,23 @@ def global_model_is_the_mean(run: Run) -> Iterator[Result]:
         said.append(f"The global model's step is {rates[-1]:.2g} times the mean change of the sites.")
     if said:
         yield holds(" ".join(said))
+
+
+def _sent_changes(run: Run, followed: list[Round]) -> Iterator[Result]:
+    """Yield where sites seem to send what training changed, and the server takes that for the whole model."""
+    for note in run.untaken:
+        if note.event.by == "changes":
+            message = (
+                f"{note.event.site} sends at {note.event.place} what training changed, and the server takes "
+                "that for the whole model: send it with params_type=ParamsType.DIFF."
+            )
+            yield unknown(message, note)
+    if find_swing(followed):
+        message = (
+            "The global model goes to and fro: each round takes back much of what the one before changed, as "
+            "where sites send what training changed without params_type=ParamsType.DIFF, or learn too fast."
+        )
+        yield unknown(message, run.training.models[-1])
 
 
 def _aggregated(

@@ -70,7 +70,7 @@ def _flaw(saved: ModelEvent, began: ModelEvent | None) -> str | None:
         return f"does not load in the run's environment ({saved.error[:200]})"
     if not saved.values or saved.digest is None:
         return "has no weights"
-    if not saved.finite:
+    if saved.infinite > (began.infinite if began else 0):
         return "has weights that are not finite"
     if not saved.norm:
         return "has weights that are all zeros"
