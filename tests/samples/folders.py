@@ -89,13 +89,13 @@ PASS = VerdictRecord(
     evidence=(
         ClaimResult(
             claim="loss_falls",
-            holds=True,
+            state="holds",
             message="The loss fell: site-1 2.17 → 0.01.",
             file="evidence/site-1.rank-0.jsonl",
             line=4,
             sha256=SHA,
         ),
-        ClaimResult(claim="no_error_logged", holds=True, message="The server's error log has 0 bytes."),
+        ClaimResult(claim="no_error_logged", state="holds", message="The server's error log has 0 bytes."),
     ),
     started=NOW,
     duration_s=200.4,
@@ -136,7 +136,7 @@ FAIL = msgspec.structs.replace(
     remedy="Train longer.",
     evidence=(
         ClaimResult(
-            claim="metric_reached", holds=False, message="Final accuracy 0.4; at least 0.95 is required."
+            claim="metric_reached", state="fails", message="Final accuracy 0.4; at least 0.95 is required."
         ),
     ),
 )

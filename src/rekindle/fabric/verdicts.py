@@ -40,7 +40,7 @@ def judge_hosts(record: FabricRecord) -> Iterator[VerdictRecord]:
         over = f", over {' and '.join(transports)}" if transports else ""
         measured = ClaimResult(
             claim="fabric_measured",
-            holds=bool(looks),
+            state="holds" if looks else "fails",
             message=f"{len(looks)} measurements of {len(record.hosts)} machines gave results{over}.",
         )
         cause, remedy = (own[0].message, own[0].remedy) if own else (None, None)
@@ -63,7 +63,7 @@ def make_unmeasured(host: str) -> VerdictRecord:
 def _claims(flaws: Sequence[FabricFlaw]) -> Iterator[ClaimResult]:
     if not flaws:
         yield ClaimResult(
-            claim="fabric_as_others", holds=True, message="Nothing is wrong with it or with a link of it."
+            claim="fabric_as_others", state="holds", message="Nothing is wrong with it or with a link of it."
         )
     for flaw in flaws:
-        yield ClaimResult(claim=f"fabric_{flaw.kind}", holds=False, message=flaw.message)
+        yield ClaimResult(claim=f"fabric_{flaw.kind}", state="fails", message=flaw.message)

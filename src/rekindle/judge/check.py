@@ -180,8 +180,7 @@ def _recorded(name: str, result: Result, folder: Path) -> ClaimResult:
         file = file.relative_to(folder).as_posix()
     return ClaimResult(
         claim=name,
-        holds={"holds": True, "fails": False}.get(result.state),
-        applies=result.state != "not applicable",
+        state=result.state,
         message=shorten_text(result.message),
         file=file,
         line=line,

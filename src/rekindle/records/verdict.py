@@ -11,30 +11,20 @@ from .finding import Finding, Layer, Rung
 
 VerdictKind = Literal["PASS", "FAIL", "HUNG", "UNPROVEN", "UNSUPPORTED", "SKIPPED", "KNOWN_ISSUE"]
 
-
 State = Literal["holds", "fails", "unknown", "not applicable"]
+"""``unknown``: the files do not show it; ``not applicable``: the run lacks the subject, as a GPU on CPU."""
 
 
 class ClaimResult(Record, kw_only=True, frozen=True):
-    """One check, whether it holds, and the line of evidence that shows it."""
+    """One check, its state, and the line of evidence that shows it."""
 
     claim: Text
-    holds: bool | None
-    """None: the files do not show it, or it does not apply."""
-    applies: bool = True
-    """False: the run lacks the subject, as a run on CPU has no GPU."""
+    state: State
     message: Text
     file: Text | None = None
     """Relative to the run's folder."""
     line: Integer | None = None
     sha256: Text | None = None
-
-    @property
-    def state(self) -> State:
-        """The state of the check."""
-        if not self.applies:
-            return "not applicable"
-        return "unknown" if self.holds is None else "holds" if self.holds else "fails"
 
 
 class Device(Record, kw_only=True, frozen=True):
@@ -71,7 +61,7 @@ class JobRound(Record, kw_only=True, frozen=True):
 class VerdictRecord(Record, kw_only=True, frozen=True):
     """The verdict on one run of one job on one host."""
 
-    schema: Literal["rekindle/verdict/1"] = "rekindle/verdict/1"
+    schema: Literal["rekindle/verdict/2"] = "rekindle/verdict/2"
     job: Text
     host: Text
     verdict: VerdictKind

@@ -282,7 +282,7 @@ def test_a_report_on_a_verdict_of_another_version_is_unknown(call, tmp_path):
     add_host(folder, "gpu-1")
     add_host(folder, "gpu-2")
     assert call("report", folder)[0] == 0
-    _of_version(folder / "gpu-2/pt_ddp/verdict.json", 2)
+    _of_version(folder / "gpu-2/pt_ddp/verdict.json", 9)
     assert call("report", folder)[0] == 3
     assert "another version of Rekindle" in (folder / "results.json").read_text()
     add_host(folder, "gpu-1", verdict=replace(FAIL, host="gpu-1"))

@@ -13,7 +13,7 @@ def test_a_mend_and_a_stand_in_are_reported(example):
     with json_in(example / "spec.json") as spec:
         spec["job"]["example"] |= {"data": ["cifar10"], "mends": [MEND]}
     described = result_of(judge_run(example), "runs_as_described")
-    assert described.holds
+    assert described.state == "holds"
     assert described.message.endswith(
         "job.py mended (it was a; fault: upstream); data: a stand-in for cifar10, not the real one."
     )

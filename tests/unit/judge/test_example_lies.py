@@ -265,7 +265,7 @@ def test_it_passes_as_it_was_recorded(example):
     verdict = judge_run(example)
     assert (verdict.verdict, verdict.cause) == ("PASS", None)
     assert len(verdict.rounds) == 6
-    assert result_of(verdict, "saved_models_load").holds
+    assert result_of(verdict, "saved_models_load").state == "holds"
 
 
 @pytest.mark.parametrize(("check", "lie"), CASES)
@@ -273,7 +273,7 @@ def test_a_lie_is_no_pass(example, check, lie):
     LIES[check][lie](example)
     verdict = judge_run(example)
     assert verdict.verdict != "PASS"
-    assert check in {result.claim for result in verdict.evidence if result.holds is not True}
+    assert check in {result.claim for result in verdict.evidence if result.state != "holds"}
 
 
 def test_a_site_that_never_trained_is_a_fail_beside_one_that_did_so_at_times(example):
@@ -305,7 +305,7 @@ def test_what_says_nothing_of_learning_is_no_divergence(example, change):
 
 def test_a_line_of_which_a_later_load_takes_something_is_right(example):
     loaded(False, True)(example)
-    assert result_of(judge_run(example), "results_come_from_the_global_model").holds
+    assert result_of(judge_run(example), "results_come_from_the_global_model").state == "holds"
 
 
 def test_a_load_that_another_site_recorded_is_not_its_own(example):
@@ -318,13 +318,13 @@ def test_a_load_that_another_site_recorded_is_not_its_own(example):
 def test_a_score_that_falls_at_one_site_alone_is_no_divergence(example):
     figures = {"site-1": (0.9, 0.7, 0.5), "site-2": (0.3, 0.5, 0.6)}
     of_results(lambda event: {**event, "metrics": {"f1": figures[event["site"]][event["round"]]}})(example)
-    assert result_of(judge_run(example), "loss_falls").holds
+    assert result_of(judge_run(example), "loss_falls").state == "holds"
 
 
 def test_a_loss_that_is_high_again_at_one_site_alone_is_no_divergence(example):
     figures = {"site-1": (0.01, 2.0, 1.0), "site-2": (0.3, 0.5, 0.2)}
     of_results(lambda event: {**event, "metrics": {"loss": figures[event["site"]][event["round"]]}})(example)
-    assert result_of(judge_run(example), "loss_falls").holds
+    assert result_of(judge_run(example), "loss_falls").state == "holds"
 
 
 def test_a_failed_job_py_is_no_pass_and_a_spec_without_an_example_is_refused(example):
@@ -358,7 +358,7 @@ def test_the_cpu_time_of_each_site_is_reported(example):
     assert result_of(judge_run(example), "every_site_worked").message == message
     launched(2.0)(example)
     result = result_of(judge_run(example), "every_site_worked")
-    assert result.holds
+    assert result.state == "holds"
     assert result.message.endswith(f"; {ours} and 11.63 s in what that launched.")
 
 

@@ -32,8 +32,8 @@ SHOWN = (
 )
 
 
-def _holds(verdict):
-    return {result.claim: result.holds for result in verdict.evidence}
+def _states(verdict):
+    return {result.claim: result.state for result in verdict.evidence}
 
 
 def _archive(poc, change):
@@ -62,7 +62,7 @@ def test_a_clean_run_is_unproven_with_what_it_shows(foreign, named):
     verdict = judge_run(foreign / named)
     assert (verdict.verdict, verdict.job) == ("UNPROVEN", "hello_numpy")
     assert verdict.host in {"simulator_server", "example_project"}
-    assert _holds(verdict) == dict.fromkeys(SHOWN, True)
+    assert _states(verdict) == dict.fromkeys(SHOWN, "holds")
     shows = "NVFlare's files do not show what each site sent. They show: site-1, site-2 "
     assert verdict.cause.startswith(shows)
     assert 10 < verdict.duration_s < 60
@@ -84,7 +84,7 @@ def test_a_workspace_that_went_through_windows_is_the_same(foreign):
     for path in foreign.rglob("simulator/**/*.txt"):
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     after = judge_run(foreign / "simulator")
-    assert (after.verdict, after.cause, _holds(after)) == (before.verdict, before.cause, _holds(before))
+    assert (after.verdict, after.cause, _states(after)) == (before.verdict, before.cause, _states(before))
 
 
 def test_the_sites_and_the_rounds_are_reported(foreign):
@@ -102,7 +102,7 @@ def test_a_crashed_trainer_is_the_cause_of_a_failure(foreign):
     line = (foreign / "simulator-crash" / failed.file).read_text().splitlines()[failed.line - 1]
     assert line.endswith("ModuleNotFoundError: No module named 'no_such_module'")
     broken = {"results_are_good", "every_site_took_part", "rounds_completed", "no_error_logged"}
-    assert {claim for claim, holds in _holds(verdict).items() if holds is False} == broken
+    assert {claim for claim, state in _states(verdict).items() if state == "fails"} == broken
 
 
 LOG, ERRORS = "server/log.txt", "server/log_error.txt"
@@ -115,34 +115,34 @@ CONFIG = "server/simulate_job/app_server/config/config_fed_server.json"
 PRINTED = f"{STAMP} - SubprocessLauncher - INFO"
 STILL_RUNS = replaced(LOG, r"(?s)Round 1 started.*")
 BROKEN = [
-    (added(LOG, ABORT), "no_error_logged", False),
-    (added(ERRORS, f"{ERROR}no"), "no_error_logged", False),
-    (removed(LOG, ERRORS), "no_error_logged", None),
-    (replaced(LOG, r".*Aggregated 2/2 results\n", count=1), "rounds_completed", False),
-    (replaced(LOG, "Aggregated 2/2 results", "Aggregated 1/2 results", 1), "rounds_completed", False),
-    (STILL_RUNS, "rounds_completed", None),
-    (STILL_RUNS, "came_to_its_end", None),
-    (replaced(CONFIG, r"workflows\.fedavg\.FedAvg", "workflows.cyclic.Cyclic"), "rounds_completed", False),
-    (added("site-2/log.txt", FAILED), "results_are_good", False),
-    (replaced("site-2/log.txt", r"(?m)^(?=.*end current RUN)", f"{GONE}\n", 1), "results_are_good", False),
-    (added("site-1/log_error.txt", f"{ERROR}no"), "no_error_logged", False),
-    (added("site-1/log.txt", f"{PRINTED} - ValueError: no"), "trainers_print_no_failure", None),
+    (added(LOG, ABORT), "no_error_logged", "fails"),
+    (added(ERRORS, f"{ERROR}no"), "no_error_logged", "fails"),
+    (removed(LOG, ERRORS), "no_error_logged", "unknown"),
+    (replaced(LOG, r".*Aggregated 2/2 results\n", count=1), "rounds_completed", "fails"),
+    (replaced(LOG, "Aggregated 2/2 results", "Aggregated 1/2 results", 1), "rounds_completed", "fails"),
+    (STILL_RUNS, "rounds_completed", "unknown"),
+    (STILL_RUNS, "came_to_its_end", "unknown"),
+    (replaced(CONFIG, r"workflows\.fedavg\.FedAvg", "workflows.cyclic.Cyclic"), "rounds_completed", "fails"),
+    (added("site-2/log.txt", FAILED), "results_are_good", "fails"),
+    (replaced("site-2/log.txt", r"(?m)^(?=.*end current RUN)", f"{GONE}\n", 1), "results_are_good", "fails"),
+    (added("site-1/log_error.txt", f"{ERROR}no"), "no_error_logged", "fails"),
+    (added("site-1/log.txt", f"{PRINTED} - ValueError: no"), "trainers_print_no_failure", "unknown"),
 ]
 
 
 def test_a_trainer_that_nvflare_ends_with_its_run_has_not_failed(foreign):
     run = foreign / "simulator/hello_numpy"
     added("site-2/log.txt", GONE)(run)
-    assert _holds(judge_run(run))["results_are_good"] is not False
+    assert _states(judge_run(run))["results_are_good"] != "fails"
 
 
-@pytest.mark.parametrize(("damage", "claim", "holds"), BROKEN)
-def test_each_claim_fails_where_it_should(foreign, damage, claim, holds):
+@pytest.mark.parametrize(("damage", "claim", "state"), BROKEN)
+def test_each_claim_fails_where_it_should(foreign, damage, claim, state):
     run = foreign / "simulator/hello_numpy"
     damage(run)
     verdict = judge_run(run)
-    assert _holds(verdict)[claim] is holds
-    assert verdict.verdict == ("FAIL" if holds is False else "UNPROVEN")
+    assert _states(verdict)[claim] == state
+    assert verdict.verdict == ("FAIL" if state == "fails" else "UNPROVEN")
 
 
 def test_an_abort_in_the_job_store_of_a_poc_is_found(foreign):
@@ -158,7 +158,7 @@ def test_a_poc_whose_job_still_runs_has_its_server_log_in_place(foreign):
         archive.extractall(foreign / "poc" / PROVISION / "server" / JOB)
     (store / "workspace").unlink()
     verdict = judge_run(foreign / "poc")
-    assert _holds(verdict)["rounds_completed"]
+    assert _states(verdict)["rounds_completed"] == "holds"
     assert result_of(verdict, "came_to_its_end").file == f"{PROVISION}/server/{JOB}/log.txt"
 
 
@@ -168,7 +168,7 @@ def test_a_damaged_job_store_proves_nothing(foreign, size):
     path.write_bytes(path.read_bytes()[:size])
     verdict = judge_run(foreign / "poc")
     assert verdict.verdict == "UNPROVEN"
-    assert _holds(verdict)["no_error_logged"] is None
+    assert _states(verdict)["no_error_logged"] == "unknown"
 
 
 def test_of_several_runs_one_has_to_be_named(foreign):
@@ -190,7 +190,7 @@ def test_of_several_runs_one_has_to_be_named(foreign):
 def test_a_configuration_of_another_shape_has_no_rounds(foreign, content):
     for path in (foreign / "simulator").rglob("config_fed_server.json"):
         path.write_text(content)
-    assert _holds(judge_run(foreign / "simulator"))["rounds_completed"] is None
+    assert _states(judge_run(foreign / "simulator"))["rounds_completed"] == "unknown"
 
 
 def test_a_folder_beside_a_poc_is_no_run(foreign):

@@ -118,33 +118,33 @@ def seen_before(gpu):
 
 BEFORE_THE_TASK = 1795359517.3
 LIES = {
-    "one of two GPUs was idle": (of_gpus(idle, SECOND), False),
-    "both were": (of_gpus(idle), False),
-    "one worked for another's processes": (of_gpus(renamed(90000), SECOND), False),
-    "one worked for one site alone": (of_gpus(renamed(90000, TRAINERS["site-2"]), SECOND), False),
-    "all were another's that was there before": (both(of_gpus(idle), of_gpus(seen_before)), False),
-    "one was held and never busy": (of_gpus(held, SECOND), False),
-    "one was, by its own figures": (both(of_gpus(held, SECOND), of_gpus(only_in_all, SECOND)), False),
+    "one of two GPUs was idle": (of_gpus(idle, SECOND), "fails"),
+    "both were": (of_gpus(idle), "fails"),
+    "one worked for another's processes": (of_gpus(renamed(90000), SECOND), "fails"),
+    "one worked for one site alone": (of_gpus(renamed(90000, TRAINERS["site-2"]), SECOND), "fails"),
+    "all were another's that was there before": (both(of_gpus(idle), of_gpus(seen_before)), "fails"),
+    "one was held and never busy": (of_gpus(held, SECOND), "fails"),
+    "one was, by its own figures": (both(of_gpus(held, SECOND), of_gpus(only_in_all, SECOND)), "fails"),
     "one was busy before the first task alone": (
         after(BEFORE_THE_TASK, lambda gpus: held(gpus[SECOND])),
-        False,
+        "fails",
     ),
     "one was busy as contexts were made alone": (
         of_samples(lambda sample: context(sample["gpus"][SECOND], sample["time"])),
-        False,
+        "fails",
     ),
     "one site never worked on one": (
         of_gpus(lambda gpu: gpu["process_utilisation"].pop("1768", 0), SECOND),
-        None,
+        "unknown",
     ),
     "memory is unknown": (
         of_gpus(lambda gpu: gpu.update(processes=dict.fromkeys(gpu["processes"], 0))),
-        None,
+        "unknown",
     ),
-    "one was sampled no more": (after(BEFORE_THE_TASK, lambda gpus: gpus.pop(SECOND)), None),
-    "samples end early": (after(1795359520, dict.clear), None),
-    "GPUs were not sampled": (after(0, dict.clear), None),
-    "no PIDs of sites are known": (of_samples(lambda sample: sample["worked"].clear()), None),
+    "one was sampled no more": (after(BEFORE_THE_TASK, lambda gpus: gpus.pop(SECOND)), "unknown"),
+    "samples end early": (after(1795359520, dict.clear), "unknown"),
+    "GPUs were not sampled": (after(0, dict.clear), "unknown"),
+    "no PIDs of sites are known": (of_samples(lambda sample: sample["worked"].clear()), "unknown"),
 }
 """What was altered, and the result of the check then."""
 CANNOT_KNOW = {
@@ -175,13 +175,13 @@ def test_without_work_by_process_the_gpus_own_counts(golden, example):
 
 @pytest.mark.parametrize("lie", LIES)
 def test_a_lie_is_no_pass(golden, example, lie):
-    change, holds = LIES[lie]
+    change, state = LIES[lie]
     change(example)
     verdict, result = _result(example)
-    assert result.holds is holds
+    assert result.state == state
     golden(result.message)
     assert verdict.verdict != "PASS"
-    if holds is False:
+    if state == "fails":
         assert (verdict.verdict, verdict.cause) == ("FAIL", result.message)
 
 
@@ -189,7 +189,7 @@ def test_a_lie_is_no_pass(golden, example, lie):
 def test_pids_that_cannot_be_matched_are_no_failure(golden, example, where):
     CANNOT_KNOW[where](example)
     verdict, result = _result(example)
-    assert (verdict.verdict, result.holds) == ("UNPROVEN", None)
+    assert (verdict.verdict, result.state) == ("UNPROVEN", "unknown")
     golden(result.message)
 
 
@@ -198,7 +198,7 @@ def test_a_training_too_short_for_samples_is_no_failure(example):
     early = lambda event: event | {"time": min(event["time"], 1795359519.0)}  # noqa: E731
     events(example / "evidence" / "server.jsonl", early)
     result = _result(example)[1]
-    assert result.holds is None
+    assert result.state == "unknown"
     assert "in the 1.0 s from the first task to the last result" in result.message
 
 
@@ -206,7 +206,7 @@ def test_a_training_too_short_for_samples_is_no_failure(example):
 def test_one_rank_a_site_has_to_use_a_gpu_where_the_description_asks_for_it(example, needs):
     of_gpus(idle)(example)
     job(ranks_per_site=1, example=needs)(example)
-    assert _result(example)[1].holds is False
+    assert _result(example)[1].state == "fails"
 
 
 @pytest.mark.parametrize("unused", [(), (SECOND,)], ids=["both", "one"])
@@ -214,7 +214,7 @@ def test_a_job_whose_description_asks_for_none_may_use_none(golden, example, unu
     of_gpus(idle, *unused)(example)
     job(ranks_per_site=1)(example)
     result = _result(example)[1]
-    assert result.holds
+    assert result.state == "holds"
     golden(result.message)
 
 

@@ -43,7 +43,7 @@ def gpu_errors(run):
 
 def _message(run):
     result = gpu_errors(open_run(run))
-    return result.holds, result.message
+    return result.state, result.message
 
 
 def _uuids(run):
@@ -52,7 +52,7 @@ def _uuids(run):
 
 def test_a_run_without_errors_holds_and_its_last_sample_is_cited(run):
     result = gpu_errors(open_run(run))
-    assert result.holds is True
+    assert result.state == "holds"
     assert result.message == f"No error of 2 GPUs in {result.line} samples."
 
 
@@ -72,42 +72,45 @@ def test_it_does_not_apply_where_no_gpu_was_given(recordings):
 def test_an_xid_is_unproven_with_its_gpu_its_number_and_what_it_means(run, xid, named):
     _gpus(run, lambda number, gpu: gpu.update(xids=[xid] if number in {3, 5} else []), only=1)
     result = gpu_errors(open_run(run))
-    assert (result.holds, result.message, result.line) == (None, f"{_uuids(run)[1]} had {named}.", 4)
+    assert (result.state, result.message, result.line) == ("unknown", f"{_uuids(run)[1]} had {named}.", 4)
 
 
 @pytest.mark.parametrize("xid", [43, 63, 92])
 def test_an_xid_that_the_vendor_asks_nothing_for_is_no_pass_either(run, xid):
     _gpus(run, lambda number, gpu: gpu.update(xids=[xid] if number == 3 else []))
-    holds, message = _message(run)
-    assert holds is None
+    state, message = _message(run)
+    assert state == "unknown"
     assert f"{_uuids(run)[0]} had Xid {xid} (" in message
 
 
 def test_a_rise_of_uncorrected_memory_errors_is_unproven(run):
     _gpus(run, lambda number, gpu: gpu.update(ecc_uncorrected=3))
-    assert _message(run)[0] is True
+    assert _message(run)[0] == "holds"
     _gpus(run, lambda number, gpu: gpu.update(ecc_uncorrected=3 + 2 * (number > 4)), only=0)
     message = f"{_uuids(run)[0]}'s uncorrected memory errors (ECC) went from 3 to 5 in the run."
-    assert _message(run) == (None, message)
+    assert _message(run) == ("unknown", message)
 
 
 def test_a_count_that_ends_is_unproven_and_a_gpu_without_one_is_named(run):
     _gpus(run, lambda number, gpu: gpu.update(ecc_uncorrected=None if number > 4 else 0), only=0)
-    assert _message(run)[0] is None
+    assert _message(run)[0] == "unknown"
     assert "went from 0 to unknown" in _message(run)[1]
     _gpus(run, lambda number, gpu: gpu.update(ecc_uncorrected=None), only=0)
-    assert _message(run)[0] is True
+    assert _message(run)[0] == "holds"
     assert f"{_uuids(run)[0]} counts no memory errors (ECC)" in _message(run)[1]
 
 
 def test_nobody_watched_is_unproven(run):
     _gpus(run, lambda number, gpu: gpu.update(xids=None), only=1)
-    assert _message(run) == (None, f"Nobody watched {_uuids(run)[1]} for Xid errors.")
+    assert _message(run) == ("unknown", f"Nobody watched {_uuids(run)[1]} for Xid errors.")
     count = _gpus(run, lambda number, gpu: gpu.update(xids=[] if number else None), only=1)
-    assert _message(run) == (None, f"Nobody watched {_uuids(run)[1]} for Xid errors in 1 of {count} samples.")
+    assert _message(run) == (
+        "unknown",
+        f"Nobody watched {_uuids(run)[1]} for Xid errors in 1 of {count} samples.",
+    )
     (run / "samples.jsonl").unlink()
-    holds, message = _message(run)
-    assert holds is None
+    state, message = _message(run)
+    assert state == "unknown"
     assert "Nobody watched" in message
 
 
@@ -120,7 +123,7 @@ def test_a_lost_gpu_is_unproven_with_its_xid(run):
             sample["unanswered"] = {lost: [79] if number == 5 else []}
 
     _samples(run, lose)
-    holds, message = _message(run)
-    assert holds is None
+    state, message = _message(run)
+    assert state == "unknown"
     assert message.startswith(f"{lost} had Xid 79 (GPU has fallen off the bus; restart the host)")
     assert f"{lost} did not answer NVML" in message

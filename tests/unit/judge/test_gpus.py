@@ -66,43 +66,43 @@ BY_GPU = {"process_utilisation": None}
 OF_MIG = {"utilisation": None, "memory_utilisation": None}
 """As NVML has it of MIG instances: only who holds memory shows work there."""
 ON_GPUS = [
-    ("gpus_used", figures(**BY_GPU), True),
-    ("gpus_used", figures(**BY_GPU, **OF_MIG), True),
-    ("gpus_used", figures(**BY_GPU, **OF_MIG, processes={"991": 0, "992": 0}), None),
-    ("gpus_used", sampled(lambda gpu: gpu.update(processes={"1": 450}, **BY_GPU, **OF_MIG)), False),
-    ("gpus_used", figures(**BY_GPU, utilisation=0), False),
-    ("gpus_used", sampled(lambda gpu: gpu.update(processes={"1": 450}, **BY_GPU)), False),
-    ("gpus_used", sampled(without_site_2), False),
-    ("gpus_used", figures(**BY_GPU, **SHARED), None),
-    ("gpus_used", figures(**BY_GPU, **SHARED, utilisation=0), False),
-    ("gpus_used", sampled(lambda gpu: gpu.update(processes=dict.fromkeys(gpu["processes"], 0))), None),
-    ("gpus_used", each_event("samples.jsonl", lambda sample: sample.update(time=1.0)), None),
-    ("gpus_used", replaced("samples.jsonl", r'.*"time":17957939[9].*\n|.*"time":179579400.*\n'), None),
-    ("gpus_used", figures(), True),
-    ("gpus_used", figures(**SHARED, utilisation=0), True),
-    ("gpus_used", idle(), False),
-    ("gpus_used", idle(*SITE_2), None),
-    ("every_rank_on_its_device", figures(), True),
-    ("gpus_used", of_one(processes={"1": 9000}), False),
-    ("every_rank_on_its_device", replaced("evidence/site-2.rank-0.jsonl", "nccl", "gloo"), False),
+    ("gpus_used", figures(**BY_GPU), "holds"),
+    ("gpus_used", figures(**BY_GPU, **OF_MIG), "holds"),
+    ("gpus_used", figures(**BY_GPU, **OF_MIG, processes={"991": 0, "992": 0}), "unknown"),
+    ("gpus_used", sampled(lambda gpu: gpu.update(processes={"1": 450}, **BY_GPU, **OF_MIG)), "fails"),
+    ("gpus_used", figures(**BY_GPU, utilisation=0), "fails"),
+    ("gpus_used", sampled(lambda gpu: gpu.update(processes={"1": 450}, **BY_GPU)), "fails"),
+    ("gpus_used", sampled(without_site_2), "fails"),
+    ("gpus_used", figures(**BY_GPU, **SHARED), "unknown"),
+    ("gpus_used", figures(**BY_GPU, **SHARED, utilisation=0), "fails"),
+    ("gpus_used", sampled(lambda gpu: gpu.update(processes=dict.fromkeys(gpu["processes"], 0))), "unknown"),
+    ("gpus_used", each_event("samples.jsonl", lambda sample: sample.update(time=1.0)), "unknown"),
+    ("gpus_used", replaced("samples.jsonl", r'.*"time":17957939[9].*\n|.*"time":179579400.*\n'), "unknown"),
+    ("gpus_used", figures(), "holds"),
+    ("gpus_used", figures(**SHARED, utilisation=0), "holds"),
+    ("gpus_used", idle(), "fails"),
+    ("gpus_used", idle(*SITE_2), "unknown"),
+    ("every_rank_on_its_device", figures(), "holds"),
+    ("gpus_used", of_one(processes={"1": 9000}), "fails"),
+    ("every_rank_on_its_device", replaced("evidence/site-2.rank-0.jsonl", "nccl", "gloo"), "fails"),
     (
         "every_rank_on_its_device",
         replaced("evidence/site-1.rank-1.jsonl", '"GPU-[^"]*"', '"GPU-stolen"'),
-        False,
+        "fails",
     ),
-    ("every_rank_on_its_device", on_cpu, False),
+    ("every_rank_on_its_device", on_cpu, "fails"),
 ]
 
 
 IDS = [f"{claim} {number}" for number, (claim, *_) in enumerate(ON_GPUS, 1)]
 
 
-@pytest.mark.parametrize(("claim", "change", "holds"), ON_GPUS, ids=IDS)
-def test_claims_about_gpus(golden, run, claim, change, holds):
+@pytest.mark.parametrize(("claim", "change", "state"), ON_GPUS, ids=IDS)
+def test_claims_about_gpus(golden, run, claim, change, state):
     change(run)
     verdict = judge_run(run)
-    assert result_of(verdict, claim).holds is holds
-    assert verdict.verdict == {True: "PASS", False: "FAIL", None: "UNPROVEN"}[holds]
+    assert result_of(verdict, claim).state == state
+    assert verdict.verdict == {"holds": "PASS", "fails": "FAIL", "unknown": "UNPROVEN"}[state]
     golden(str(verdict.cause))
 
 
@@ -114,7 +114,7 @@ def test_how_much_a_gpu_worked_is_reported():
 def test_one_gpu_that_no_trainer_reported_did_not_work(run):
     replaced("spec.json", 'GPU-6064da05[^"]+', "GPU-c")(run)
     busy = result_of(judge_run(run), "gpus_used")
-    assert not busy.holds
+    assert busy.state in {"fails", "unknown"}
     assert "GPU-c was not sampled from the first task to the last result" in busy.message
 
 
@@ -129,7 +129,7 @@ def test_each_recorded_gpu_that_idles_is_caught(tmp_path, run):
         idle = [{**line, "gpus": {**line["gpus"], uuid: {**line["gpus"][uuid], **still}}} for line in lines]
         put_lines(copy / "samples.jsonl", idle)
         busy = result_of(judge_run(copy), "gpus_used")
-        assert busy.holds is False
+        assert busy.state == "fails"
         assert uuid in busy.message
 
 
@@ -137,7 +137,7 @@ def test_a_rank_that_never_worked_where_the_others_did_is_no_pass(run):
     idle("986")(run)
     used = result_of(judge_run(run), "gpus_used")
     assert used.message.startswith("site-1 rank 0 was never seen at work on GPU-7adef50f")
-    assert used.holds is None
+    assert used.state == "unknown"
 
 
 def test_devices_carry_what_was_sampled(run):

@@ -162,15 +162,15 @@ def test_processes_of_two_nodes_may_have_one_pid_and_those_of_one_node_not(on_cp
 
 
 def _result(run, claim):
-    """Return whether a check holds, its message and its file."""
+    """Return the state of a check, its message and its file."""
     result = result_of(judge_run(run), claim)
-    return result.holds, result.message, result.file
+    return result.state, result.message, result.file
 
 
 def test_the_network_that_ranks_crossed_is_reported(on_cpu, on_gpus):
     by = "Ranks crossed the network by {}, over TCP.".format
-    assert _result(on_cpu, CROSSED) == (True, by("gloo"), "evidence/site-1.rank-1.jsonl")
-    assert _result(on_gpus, CROSSED) == (True, by("NCCL"), "evidence/site-1.nccl-n10-1.log")
+    assert _result(on_cpu, CROSSED) == ("holds", by("gloo"), "evidence/site-1.rank-1.jsonl")
+    assert _result(on_gpus, CROSSED) == ("holds", by("NCCL"), "evidence/site-1.nccl-n10-1.log")
 
 
 CROSSED, PACE = "ranks_crossed_the_network", "nodes_keep_pace"
@@ -189,7 +189,7 @@ def test_the_network_has_the_name_that_nccl_gives_its_card(on_gpus, devices, via
     for path in on_gpus.glob("evidence/*.nccl-*.log"):
         edit(path, USING, f"NET/IB : Using {devices}")
         edit(path, "NET/Socket/0", f"NET/{via}")
-    assert _result(on_gpus, CROSSED)[:2] == (True, f"Ranks crossed the network by NCCL, over {message}.")
+    assert _result(on_gpus, CROSSED)[:2] == ("holds", f"Ranks crossed the network by NCCL, over {message}.")
 
 
 def test_a_run_without_nccls_report_proves_nothing(on_gpus):
@@ -210,8 +210,8 @@ def _computes(run, *seconds):
 def test_a_node_that_straggles_is_named_and_is_no_fault(on_cpu):
     _computes(on_cpu, 0.2, 0.8)
     assert _answers(on_cpu) == ("PASS", {})
-    holds, message, _ = _result(on_cpu, PACE)
-    assert holds
+    state, message, _ = _result(on_cpu, PACE)
+    assert state == "holds"
     assert message.startswith("n10 straggles: its ranks took ")
     assert ", where n9 took " in message
 

@@ -49,14 +49,14 @@ def as_it_began(run):
 
 
 LIES = {
-    "it is on no host either": (not_left, "global_model_saved", None),
-    "nobody loaded it": (not_loaded, "saved_models_load", None),
-    "it did not load": (saved(error="EOFError", values=0, digest=None), "saved_models_load", False),
-    "it is all zeros": (saved(norm=0.0), "global_model_saved", False),
-    "it is not finite": (saved(infinite=1, norm=None), "global_model_saved", False),
-    "it is the first one": (as_it_began, "saved_models_load", False),
-    "no site sent as many values": (saved(values=163037185), "saved_models_load", None),
-    "it is not too large": (as_small_as_it_gets, "saved_models_load", None),
+    "it is on no host either": (not_left, "global_model_saved", "unknown"),
+    "nobody loaded it": (not_loaded, "saved_models_load", "unknown"),
+    "it did not load": (saved(error="EOFError", values=0, digest=None), "saved_models_load", "fails"),
+    "it is all zeros": (saved(norm=0.0), "global_model_saved", "fails"),
+    "it is not finite": (saved(infinite=1, norm=None), "global_model_saved", "fails"),
+    "it is the first one": (as_it_began, "saved_models_load", "fails"),
+    "no site sent as many values": (saved(values=163037185), "saved_models_load", "unknown"),
+    "it is not too large": (as_small_as_it_gets, "saved_models_load", "unknown"),
 }
 
 
@@ -70,11 +70,11 @@ def test_it_passes_by_what_was_seen_there(run):
 
 @pytest.mark.parametrize("lie", LIES)
 def test_a_lie_is_no_pass(run, lie):
-    change, claim, holds = LIES[lie]
+    change, claim, state = LIES[lie]
     change(run)
     verdict = judge_run(run)
-    assert verdict.verdict in ({"FAIL"} if holds is False else {"UNPROVEN", "FAIL"})
-    assert result_of(verdict, claim).holds is holds
+    assert verdict.verdict in ({"FAIL"} if state == "fails" else {"UNPROVEN", "FAIL"})
+    assert result_of(verdict, claim).state == state
 
 
 def test_an_example_lists_the_gpus_that_its_sites_held(run):

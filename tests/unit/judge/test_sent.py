@@ -84,9 +84,9 @@ def test_a_node_of_slurm_may_have_another_clock_as_far_as_munge_lets_it(clean_ru
         clean_run / "spec.json", replace(read_record(clean_run / "spec.json", RunSpec), allocation=slurm)
     )
     _placed(clean_run, before_s=-200)
-    assert _broken(clean_run, "made_under_its_nonce").holds is True
+    assert _broken(clean_run, "made_under_its_nonce").state == "holds"
     _placed(clean_run, before_s=-400)
-    assert _broken(clean_run, "made_under_its_nonce").holds is None
+    assert _broken(clean_run, "made_under_its_nonce").state == "unknown"
 
 
 def test_time_in_a_queue_counts(clean_run):

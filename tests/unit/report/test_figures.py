@@ -44,8 +44,8 @@ def test_claims_are_set_off_from_what_every_run_has_to_show():
 
 
 def test_checks_are_counted_by_state():
-    unknown = ClaimResult(claim="gpus_used", holds=None, message="It is not known.")
-    none = replace(unknown, applies=False)
+    unknown = ClaimResult(claim="gpus_used", state="unknown", message="It is not known.")
+    none = replace(unknown, state="not applicable")
     verdict = replace(FAIL, evidence=(*FAIL.evidence, *PASS.evidence, unknown, none))
     assert count_checks(verdict) == "5 checks: 1 fail, 1 unknown, 2 hold, 1 do not apply"
     assert [of.claim for of in group_checks(verdict).bad] == ["metric_reached", "gpus_used"]

@@ -138,9 +138,7 @@ def reports(folder, text, **changes):
             record |= {"verdict": changes.get("verdict", "FAIL"), "host": "host", "job": "job"}
             if record["verdict"] == "PASS":  # else it is not a valid verdict
                 record |= {"cause": None, "remedy": None}
-                record["evidence"] = [
-                    {**result, "holds": True, "applies": True} for result in record["evidence"]
-                ]
+                record["evidence"] = [{**result, "state": "holds"} for result in record["evidence"]]
         if kind is records.Outcome:
             record["state"] = "failed"
         path = folder / "host" / name

@@ -163,7 +163,7 @@ def test_what_cannot_be_read_makes_the_answer_unknown(of_runs, tmp_path):
     folder = fill(tmp_path / "other", "gpu-1")
     add_host(folder, "gpu-1")
     path = folder / "gpu-1/pt_ddp/verdict.json"
-    path.write_bytes(path.read_bytes().replace(b"verdict/1", b"verdict/9"))
+    path.write_bytes(path.read_bytes().replace(b"verdict/2", b"verdict/9"))
     assert make_board_of_runs([gather_results(folder)], {}, {}, NOW, []).state == "unknown"
     assert make_board_of_runs([], {}, {}, NOW, []).state == "failed"
 

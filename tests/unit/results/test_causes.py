@@ -124,8 +124,8 @@ def test_the_root_s_line_is_cited_with_its_neighbours(tmp_path):
 
 
 def test_without_a_finding_the_check_that_fails_is_cited(tmp_path):
-    unknown = ClaimResult(claim="a", holds=None, message="a", file="none.log", line=1)
-    fails = ClaimResult(claim="b", holds=False, message="b", file="job.log", line=20)
+    unknown = ClaimResult(claim="a", state="unknown", message="a", file="none.log", line=1)
+    fails = ClaimResult(claim="b", state="fails", message="b", file="job.log", line=20)
     place = quote_failure(run(tmp_path, evidence=(unknown, fails)))
     assert (place.text, place.lines[-1]) == ("line 20", (20, "line 20"))
     assert quote_failure(run(tmp_path, evidence=(unknown,))).lines == ()

@@ -151,7 +151,7 @@ def _archive(folder, **files):
 
 
 def _empty_pass(sent):
-    verdict = {"schema": "rekindle/verdict/1", "job": "another", "host": "another", "verdict": "PASS"}
+    verdict = {"schema": "rekindle/verdict/2", "job": "another", "host": "another", "verdict": "PASS"}
     verdict |= {"required": False, "cause": None, "remedy": None, "evidence": [], "started": None}
     verdict |= {"duration_s": None, "lock_sha256": None, "versions": {}, "devices": [], "rounds": []}
     return json.dumps(verdict)
