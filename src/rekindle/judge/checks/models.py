@@ -17,17 +17,7 @@ _WIDEST = 8
     holds="The server saved a model that is finite, not all zeros, and not the one that the run began with."
 )
 def global_model_saved(run: Run, options: Options) -> Result:
-    began, found = run.saved.loaded.get(""), []
-    for name, file in sorted({**run.saved.files, **run.saved.left}.items()):
-        line = run.saved.loaded.get(file)
-        if line is None:
-            found.append(_unloaded(name))
-        elif message := _flaw(line.event, began.event if began else None):
-            found.append(fails(f"{name} {message}.", line))
-        else:
-            values = f"{line.event.values} values, finite and not all zero"
-            stayed = f" It stayed on the host: {run.left[file]}." if file in run.left else ""
-            found.append(holds(f"{name} loaded in the run's environment, with {values}.{stayed}", line))
+    found = list(_judge_models(run))
     if not found:
         return unknown("No model file is in the server's folder, or in the sites' of swarm learning.")
     return min(found, key=lambda result: ("fails", "holds", "unknown").index(result.state))
@@ -42,27 +32,27 @@ def saved_models_load(run: Run) -> Iterator[Result]:
     loaded = {line.event.digest for file, line in run.saved.loaded.items() if file}
     if run.final and loaded and run.final.event.digest not in loaded:
         yield fails("The final model is none that the server saved.", run.final)
-    began, sent = run.saved.loaded.get(""), {line.event.values for line in run.find(TaskEvent)}
-    saved = run.saved.files
     gone = {file for file in run.saved.loaded if not (run.folder / file).exists()} - run.left.keys()
     for file in sorted(gone):
         yield unknown(f"{file} loaded in the run's environment, and is missing from the run.")
-    for name, file in {**dict(sorted(saved.items())), **dict(sorted(run.saved.left.items()))}.items():
-        line, stayed = run.saved.loaded.get(file), f"{name} stayed on the host" if name not in saved else ""
+    yield from (result for result in _judge_models(run) if result.state != "holds")
+
+
+def _judge_models(run: Run) -> Iterator[Result]:
+    """Yield of each model that was saved what was seen of it on the host."""
+    began = run.saved.loaded.get("")
+    for name, file in sorted({**run.saved.files, **run.saved.left}.items()):
+        line = run.saved.loaded.get(file)
         if line is None:
-            yield _unloaded(stayed or name)
-        elif message := _flaw(line.event, began.event if began else None):
-            yield fails(f"{name} {message}.", line)
-        elif not stayed and line.event.sha256 != digest_file(run.folder / file):
-            yield unknown(f"{name} is not the file that was loaded in the run's environment.", line)
-        elif stayed and line.event.values * _WIDEST < FILE_LIMIT:
-            yield unknown(f"{stayed} as too large, and has {line.event.values} values.", line)
-        elif stayed and line.event.values not in sent:
-            yield unknown(f"{stayed}, with {line.event.values} values, which no site sent.", line)
-
-
-def _unloaded(name: str) -> Result:
-    return unknown(f"{name}: nothing shows whether it loads in the run's environment.")
+            yield unknown(f"{name}: nothing shows whether it loads in the run's environment.")
+        elif flaw := _flaw(line.event, began.event if began else None):
+            yield fails(f"{name} {flaw}.", line)
+        elif doubt := _doubt(run, file, line.event):
+            yield unknown(f"{name} {doubt}.", line)
+        else:
+            seen = f"{name} loaded in the run's environment, with {line.event.values} values, finite and not"
+            stayed = f" It stayed on the host: {run.left[file]}." if file in run.left else ""
+            yield holds(f"{seen} all zero.{stayed}", line)
 
 
 def _flaw(saved: ModelEvent, began: ModelEvent | None) -> str | None:
@@ -76,4 +66,16 @@ def _flaw(saved: ModelEvent, began: ModelEvent | None) -> str | None:
         return "has weights that are all zeros"
     if began and began.digest == saved.digest:
         return "is the model that the run began with"
+    return None
+
+
+def _doubt(run: Run, file: str, saved: ModelEvent) -> str | None:
+    """Return why what was loaded may not be what the server saved; None if it is."""
+    if file in run.saved.files.values():
+        same = saved.sha256 == digest_file(run.folder / file)
+        return None if same else "is not the file that was loaded in the run's environment"
+    if saved.values * _WIDEST < FILE_LIMIT:
+        return f"stayed on the host as too large, and has {saved.values} values"
+    if saved.values not in {line.event.values for line in run.find(TaskEvent)}:
+        return f"stayed on the host, with {saved.values} values, which no site sent"
     return None
