@@ -72,25 +72,17 @@ def explain_run(run_dir: Path) -> Diagnosis:
         RecordError: ``run_dir`` is not a run's folder.
     """
     verdict, found, root = _judged(run_dir, None)
-    if found is None:
+    if found is None or root is None:
         return diagnose_run(run_dir, failed=False)
-    if root is None and verdict.verdict != "UNPROVEN":
-        failed = _shown_by(verdict.evidence, verdict.cause)
-        root = Finding(
-            name=failed.claim if failed else verdict.verdict,
-            cause=verdict.cause or "",
-            layer=verdict.layer,
-            remedy=verdict.remedy or "",
-            confidence="likely",
-            file=failed.file if failed else None,
-            line=failed.line if failed else None,
-        )
-    others = tuple(finding for finding in found.findings if finding != root)
-    return replace(found, cause=root, others=others)
+    findings = found.findings
+    if root in findings:
+        return replace(found, cause=root, others=tuple(one for one in findings if one != root))
+    own = None if verdict.verdict == "UNPROVEN" else replace(root, cause=verdict.cause or "")
+    return replace(found, cause=own, others=findings)
 
 
 def _judged(run_dir: Path, spec: RunSpec | None) -> tuple[VerdictRecord, Diagnosis | None, Finding | None]:
-    """Return the verdict, what the doctor found of a run that may have failed, and its cause."""
+    """Return the verdict, what the doctor found of a run that may have failed, and why it is no PASS."""
     ours = spec is not None or has_schema(run_dir / folders.SPEC)
     run = open_run(run_dir, spec) if ours else open_workspace(locate_workspace(run_dir))
     by_check = zip(*map(check_run, split_simulations(run)), strict=True)
@@ -99,10 +91,10 @@ def _judged(run_dir: Path, spec: RunSpec | None) -> tuple[VerdictRecord, Diagnos
     found = _diagnosis(run, run_dir, verdict, evidence)
     findings = found.findings if found else ()
     shown = _shown_by(evidence, seen)
-    root = _root(run, verdict, found, shown) if found else None
+    root = (found and _root(run, verdict, found, shown)) or _own_cause(run, verdict, seen, shown)
     known = find_known_issue(run.spec)
     excused, excuse = _excuse(run, known, findings)
-    cause = (root.cause if root else seen, _suspensions(run, verdict), excuse)
+    cause = (root.cause if root else None, _suspensions(run, verdict), excuse)
     record = VerdictRecord(
         job=run.spec.job.name,
         host=run.spec.host,
@@ -110,10 +102,10 @@ def _judged(run_dir: Path, spec: RunSpec | None) -> tuple[VerdictRecord, Diagnos
         nonce=run.spec.nonce or None,
         required=run.spec.job.required and not _unsteady(run, evidence),
         cause=" ".join(filter(None, cause)) or None,
-        remedy=root.remedy if root else _remedy(run, verdict, shown),
+        remedy=root.remedy if root else None,
         action=_action(run),
         rungs=run.rungs,
-        layer=root.layer if root else _layer(run, verdict, seen),
+        layer=root.layer if root else None,
         findings=findings,
         known_issue=known.name if known else None,
         evidence=evidence,
@@ -131,12 +123,25 @@ def _judged(run_dir: Path, spec: RunSpec | None) -> tuple[VerdictRecord, Diagnos
     return record, found, root
 
 
-def _layer(run: Run, verdict: VerdictKind, cause: str | None) -> Layer | None:
-    """Return the layer of a failure that the judge itself states; None of what was ended from outside."""
-    interrupted = run.ended is not None and run.ended.reason == "interrupted"
-    if cause is None or interrupted or verdict not in ("FAIL", "HUNG"):
+def _own_cause(
+    run: Run, verdict: VerdictKind, cause: str | None, shown: ClaimResult | None
+) -> Finding | None:
+    """Return what the judge itself states of a run that is no PASS; without a layer if that was stopped."""
+    if verdict == "PASS":
         return None
-    return "host" if run.kind == "acceptance" else find_layer(cause)
+    layer: Layer | None = None
+    interrupted = run.ended is not None and run.ended.reason == "interrupted"
+    if cause and verdict in ("FAIL", "HUNG") and not interrupted:
+        layer = "host" if run.kind == "acceptance" else find_layer(cause)
+    return Finding(
+        name=shown.claim if shown else verdict,
+        cause=cause or "",
+        layer=layer,
+        remedy=_remedy(run, verdict, shown),
+        confidence="likely",
+        file=shown.file if shown else None,
+        line=shown.line if shown else None,
+    )
 
 
 def _duration_s(run: Run) -> float | None:
@@ -183,10 +188,8 @@ def _diagnosis(
     return diagnose_run(run_dir, failed=True)
 
 
-def _remedy(run: Run, verdict: VerdictKind, shown: ClaimResult | None) -> str | None:
+def _remedy(run: Run, verdict: VerdictKind, shown: ClaimResult | None) -> str:
     """Return what to do about a run whose cause the doctor does not know."""
-    if verdict == "PASS":
-        return None
     if run.kind == "acceptance":
         return _cure(run)
     if run.kind == "foreign" and verdict in _FOREIGN:
