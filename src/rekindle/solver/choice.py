@@ -43,6 +43,8 @@ Judged = tuple[CatalogueBuild, tuple[Reason, ...]]
 
 def choose_build(request: Request) -> Decision:
     """Return the newest build that fits on every axis, on a Python of the host's own if one does."""
+    if lacking := refuse_without_gpus(request):
+        return lacking
     decisions = (_choose(request, host) for host in _in_turn(request.host))
     first = next(decisions)
     return first if first.build else next((later for later in decisions if later.build), first)
@@ -56,8 +58,6 @@ def _in_turn(host: HostRecord) -> tuple[HostRecord, ...]:
 
 def _choose(request: Request, host: HostRecord) -> Decision:
     with_gpus = bool(find_usable_gpus(host))
-    if not with_gpus and request.gpus_required:
-        return _no_gpu(host)
     kind, pin = _for_gpus_or_cpu(request, with_gpus), request.pin
     pinned = [build for build in kind if pin in {None, build.version, f"{build.version}+{build.variant}"}]
     message = f"{request.framework} is pinned to {pin}"
@@ -92,10 +92,9 @@ def make_entry(build: CatalogueBuild, interpreter: Python) -> Build:
 
 def find_candidates(request: Request) -> list[CatalogueBuild]:
     """Return every build that fits, the best first; none where GPUs are required and cannot be used."""
-    with_gpus = bool(find_usable_gpus(request.host))
-    if request.gpus_required and not with_gpus:
+    if refuse_without_gpus(request):
         return []
-    of_kind = _for_gpus_or_cpu(request, with_gpus)
+    of_kind = _for_gpus_or_cpu(request, bool(find_usable_gpus(request.host)))
     for host in _in_turn(request.host):
         if fit := [
             build for build in of_kind if all(reason.holds for reason in axes.evaluate_build(build, host))
@@ -112,7 +111,11 @@ def _for_gpus_or_cpu(request: Request, with_gpus: bool) -> list[CatalogueBuild]:
     return for_gpus if with_gpus else [*for_cpu, *(build for build in for_gpus if build.lent)]
 
 
-def _no_gpu(host: HostRecord) -> Decision:
+def refuse_without_gpus(request: Request) -> Decision | None:
+    """Return why no build fits where GPUs are required and cannot be used; None of other requests."""
+    host = request.host
+    if not request.gpus_required or find_usable_gpus(host):
+        return None
     why = explain_none_usable(host)
     if why is None:
         message = "this host shows no GPU, and one is required"

@@ -8,12 +8,12 @@ from typing import Literal
 from msgspec.structs import replace
 
 from rekindle.gpus.models import choose_python, parse_version
-from rekindle.gpus.visibility import explain_none_usable, find_usable_gpus
-from rekindle.records import Complaint, HostRecord, PlannedEnvironment, Python, Reason
+from rekindle.gpus.visibility import find_usable_gpus
+from rekindle.records import HostRecord, PlannedEnvironment, Python, Reason
 
 from . import axes
 from .catalogue import CatalogueBuild, adapt_to_own_torch, cut_python_minor, list_builds, load_rules
-from .choice import Request, make_entry
+from .choice import Request, make_entry, refuse_without_gpus
 
 _CUDA = re.compile(r"\+cu(\d+)(\d)$")
 
@@ -34,10 +34,8 @@ def choose_system(request: Request, newest: CatalogueBuild) -> PlannedEnvironmen
     """
     host = request.host
     with_gpus = bool(find_usable_gpus(host))
-    if request.gpus_required and not with_gpus:
-        none = Complaint("this host shows no GPU, and one is required", "use a host with GPUs")
-        why = explain_none_usable(host) or none
-        return _refused(request, _fails("gpu", why.message.rstrip(".")), (), why.fix.rstrip("."))
+    if lacking := refuse_without_gpus(request):
+        return _refused(request, lacking.reasons[0], fix=lacking.cure or "use a host with GPUs")
     lender = _lender(request, newest)
     if isinstance(lender, Reason):
         return _refused(request, lender)
@@ -125,7 +123,7 @@ def _identify(version: str, host: HostRecord) -> tuple[CatalogueBuild, tuple[str
     return build, (unknown,) if cuda else ()
 
 
-def _fails(axis: Literal["gpu", "pin", "system_site"], message: str) -> Reason:
+def _fails(axis: Literal["pin", "system_site"], message: str) -> Reason:
     return Reason(axis=axis, holds=False, message=message)
 
 
