@@ -12,7 +12,7 @@ from rekindle.actions.base import Action, TaskFailure
 from rekindle.capsule import wheelhouse
 from rekindle.capsule.packages import add_packages
 from rekindle.gpus.visibility import find_usable_gpus
-from rekindle.host import files, folders
+from rekindle.host import folders
 from rekindle.host.paths import JOBS
 from rekindle.jobs import (
     checkout,
@@ -70,7 +70,6 @@ class ActionModule(Action):
             nvflare=args["nvflare"],
             jobs=[job.name for job in loaded],
             made=records.format_time(),
-            host_sha256=files.digest_file(path),
         )
         plan = add_packages(plan, host, every, path.parent, of_capsule)
         named = {**asked, **over_hosts}

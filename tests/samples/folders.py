@@ -58,7 +58,6 @@ HOST = msgspec.structs.replace(
 PLAN = PlanRecord(
     host="gpu-1",
     made=NOW,
-    host_sha256=SHA,
     nvflare="2.7.3",
     environments=(
         PlannedEnvironment(

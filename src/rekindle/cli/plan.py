@@ -11,7 +11,7 @@ import typer
 from msgspec.structs import replace
 
 from rekindle.gpus.visibility import assume_driver, explain_losses, has_trace
-from rekindle.host import files, folders
+from rekindle.host import folders
 from rekindle.records import HostRecord, PlannedEnvironment, PlanRecord, format_time, read_record
 from rekindle.records.plan import FRAMEWORKS, Framework, name_runtime
 from rekindle.records.text import clean_line
@@ -73,34 +73,24 @@ def run(
         RecordError: there is no host.json.
     """
     wanted = (framework,) if framework else FRAMEWORKS
-    host_records = _apart(
-        [
-            (path, read_record(path, HostRecord))
-            for source in hosts
-            for path in find_records(source, folders.HOST_RECORD)
-        ]
-    )
+    paths = [path for source in hosts for path in find_records(source, folders.HOST_RECORD)]
+    found = _apart([(path, read_record(path, HostRecord)) for path in paths])
     several = len(hosts) > 1 or is_results(hosts[0])
-    plans = [_plan(path, host, wanted, has_trace(host)) for path, host in host_records]
+    plans = [_plan(host, wanted) for host in found]
     if what_if is not None:
-        then = [
-            _plan(path, assume_driver(host, what_if), wanted, has_trace(host)) for path, host in host_records
-        ]
-        changes = zip((host for _, host in host_records), plans, then, strict=True)
+        then = [_plan(assume_driver(host, what_if), wanted) for host in found]
+        changes = zip(found, plans, then, strict=True)
         lines = [line for change in changes for line in _change(*change, what_if)]
         plans = [plan for pair in zip(plans, then, strict=True) for plan in pair]
         several, planned = True, then
     elif len(hosts) > 1:
         usual = load_rules().nvflare.version
         shared = {
-            name: solve_together([Request(name, host, has_trace(host), usual) for _, host in host_records])
+            name: solve_together([Request(name, host, has_trace(host), usual) for host in found])
             for name in wanted
         }
         lines = [line for name, grouping in shared.items() for line in _shared(name, grouping, plans)]
-        plans = [
-            _plan(path, host, wanted, has_trace(host), _pins(shared, plan))
-            for (path, host), plan in zip(host_records, plans, strict=True)
-        ]
+        plans = [_plan(host, wanted, _pins(shared, plan)) for host, plan in zip(found, plans, strict=True)]
         planned = plans
     else:
         lines, planned = [], plans
@@ -128,19 +118,16 @@ VERB = Verb(
 )
 
 
-def _apart(host_records: list[tuple[Path, HostRecord]]) -> list[tuple[Path, HostRecord]]:
+def _apart(host_records: list[tuple[Path, HostRecord]]) -> list[HostRecord]:
     names = Counter(host.host for _, host in host_records)
     return [
-        (path, replace(host, host=f"{host.host} of {path}") if names[host.host] > 1 else host)
+        replace(host, host=f"{host.host} of {path}") if names[host.host] > 1 else host
         for path, host in host_records
     ]
 
 
-def _plan(
-    path: Path, host: HostRecord, wanted: tuple[Framework, ...], required: bool, pins: Mapping[str, str] = {}
-) -> PlanRecord:
-    digest = files.digest_file(path.resolve())
-    return solve_plan(host, wanted, gpus_required=required, pins=pins, made=format_time(), host_sha256=digest)
+def _plan(host: HostRecord, wanted: tuple[Framework, ...], pins: Mapping[str, str] = {}) -> PlanRecord:
+    return solve_plan(host, wanted, gpus_required=has_trace(host), pins=pins, made=format_time())
 
 
 def _change(host: HostRecord, now: PlanRecord, then: PlanRecord, version: str) -> Iterator[str]:

@@ -72,11 +72,9 @@ class PlannedEnvironment(Record, kw_only=True, frozen=True):
 class PlanRecord(Record, kw_only=True, frozen=True):
     """What is to be made of one host."""
 
-    schema: Literal["rekindle/plan/1"] = "rekindle/plan/1"
+    schema: Literal["rekindle/plan/2"] = "rekindle/plan/2"
     host: Text
     made: Timestamp
-    host_sha256: Text
-    """Digest of the host record that this was decided from."""
     nvflare: Text
     """Release that every environment gets."""
     environments: Few[PlannedEnvironment]

@@ -26,7 +26,6 @@ def solve_plan(  # noqa: PLR0913 - each is a part of the question
     nvflare: str | None = None,
     jobs: Sequence[str] = (),
     made: str,
-    host_sha256: str,
 ) -> PlanRecord:
     """Plan ``frameworks`` for ``host``.
 
@@ -40,7 +39,6 @@ def solve_plan(  # noqa: PLR0913 - each is a part of the question
         nvflare: release that every environment gets; None for the usual one.
         jobs: copied to the record.
         made: UTC time of the decision.
-        host_sha256: digest of the host record's file.
     """
     release = nvflare or load_rules().nvflare.version
     environments = []
@@ -54,7 +52,6 @@ def solve_plan(  # noqa: PLR0913 - each is a part of the question
     return PlanRecord(
         host=host.host,
         made=made,
-        host_sha256=host_sha256,
         nvflare=release,
         environments=tuple(environments),
         jobs=tuple(jobs),

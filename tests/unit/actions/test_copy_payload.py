@@ -22,7 +22,7 @@ def bring(load, shell, tmp_path, monkeypatch):
     home.mkdir()
     write_record(
         home / "plan.json",
-        PlanRecord(host="h", made=format_time(), host_sha256="0" * 64, nvflare="2.7.3", environments=()),
+        PlanRecord(host="h", made=format_time(), nvflare="2.7.3", environments=()),
     )
     write_record(home / "host.json", replace(solver_hosts.host(), host="h"))
     (tmp_path / "jobs" / "toy").mkdir(parents=True)

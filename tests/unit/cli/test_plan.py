@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rekindle plan HOST.json``."""
 
-import hashlib
-
 import msgspec
 import pytest
 from msgspec.structs import replace
@@ -60,13 +58,11 @@ def test_what_is_planned_or_why_not(golden, plan, options, hosts, status):
     golden(*lines)
 
 
-def test_json_is_the_record_with_the_digest_of_its_input(plan, tmp_path):
+def test_json_is_the_record(plan):
     status, lines = plan(TORCH, "--json", lease=host(H100))
     record = decoded(lines)
     assert status == 0
     assert [environment.framework for environment in record.environments] == ["torch"]
-    digest = hashlib.sha256((tmp_path / "lease" / "host.json").read_bytes()).hexdigest()
-    assert record.host_sha256 == digest
     now, then = decoded(plan("--what-if=driver=580.95", TORCH, "--json", v=host(V100))[1], list[PlanRecord])
     assert [now.environments[0].build] == [then.environments[0].build]
     shared = {"new": host(H100), "newer": host(RTX5090), "old": host(V100, driver="535.54.03")}
@@ -95,7 +91,7 @@ def test_hosts_of_one_name_are_distinguished(call, tmp_path):
 def test_called_wrongly_is_one_sentence_and_2(golden, call, tmp_path):
     path = tmp_path / "host.json"
     lines = [call("plan", path)]
-    for content in ("{", '{"schema": "rekindle/plan/1"}'):
+    for content in ("{", '{"schema": "rekindle/plan/2"}'):
         path.write_text(content)
         lines.append(call("plan", path))
     lines.append(call("plan", path, "--framework=jax"))

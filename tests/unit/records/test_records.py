@@ -30,7 +30,7 @@ def test_what_is_written_fits_the_published_schema(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"schema": "rekindle/plan/1"}, "Invalid enum value 'rekindle/plan/1' - at `$.schema`"),
+        ({"schema": "rekindle/plan/2"}, "Invalid enum value 'rekindle/plan/2' - at `$.schema`"),
         ({"hostz": []}, "unknown field `hostz`"),
         ({"hosts": "a"}, "Expected `array`, got `str` - at `$.hosts`"),
     ],
