@@ -11,9 +11,9 @@ from rekindle.records import RecordError, RunSpec
 from rekindle.records.events import (
     AnyEvent,
     DeviceEvent,
-    LoadEvent,
     RoundEvent,
     TaskEvent,
+    UseEvent,
     decode_event,
 )
 
@@ -76,9 +76,9 @@ class Reporter:
             self.results.take(event, elapsed_s)
             self._result = event
             self._sites.add(event.site)
-        if isinstance(event, LoadEvent) and event.by == "turns":
+        if isinstance(event, UseEvent) and event.by == "turns":
             self._turning.pop(event.site, None)
-            if not event.took:
+            if not event.right:
                 self._turning[event.site] = event.place
         if isinstance(event, RoundEvent):
             self._rounds.setdefault(event.round, event.time)

@@ -101,11 +101,11 @@ class Run:
         return self.find(events.TaskEvent)
 
     @cached_property
-    def untaken(self) -> list[EvidenceLine[events.LoadEvent]]:
-        """The last note of each line of the job's code that got models, where it says that none was taken."""
-        notes = self.find(events.LoadEvent)
+    def misuses(self) -> list[EvidenceLine[events.UseEvent]]:
+        """The last note of each line of the job's code that got or sent models, where it was not right."""
+        notes = self.find(events.UseEvent)
         last = {(note.event.site, note.event.place, note.event.by): note for note in notes}
-        return [note for note in last.values() if not note.event.took]
+        return [note for note in last.values() if not note.event.right]
 
     @cached_property
     def training(self) -> Training:

@@ -198,7 +198,7 @@ def _remedy(run: Run, verdict: VerdictKind, shown: ClaimResult | None) -> str:
         proves = "A run proves it that" if verdict == "UNPROVEN" else "A run passes that"
         return f"{proves} shows this: {CHECKS[shown.claim].holds}"
     if verdict == "HUNG":
-        return _SENDS_NOTHING if any(note.event.by == "turns" for note in run.untaken) else _HANGS
+        return _SENDS_NOTHING if any(note.event.by == "turns" for note in run.misuses) else _HANGS
     return _PROVES if verdict == "UNPROVEN" else "Read the evidence, and the sites' logs beside it."
 
 

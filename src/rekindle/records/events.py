@@ -188,13 +188,13 @@ class ModelEvent(Event, kw_only=True, frozen=True, tag="model"):
     """Depends on the arrays alone, not on their order and names; None where there are none."""
 
 
-class LoadEvent(Event, kw_only=True, frozen=True, tag="load"):
-    """A trainer got a model and took nothing of it, or something of a later one."""
+class UseEvent(Event, kw_only=True, frozen=True, tag="use"):
+    """A trainer misused a model that it got or sent, or was right with a later one."""
 
     site: Text
     place: Text
     """The file and line of the job's own code."""
-    took: bool
+    right: bool
     by: Literal["reads", "steps", "turns", "changes"] = "reads"
     """Whether it read a parameter that has a name of its torch model; began its steps from one; sent a result
     before it got the same model for ever; sent a whole model where it said so, and not what it changed."""
@@ -259,7 +259,7 @@ AnyEvent = (
     | TaskEvent
     | ConfigurationEvent
     | ModelEvent
-    | LoadEvent
+    | UseEvent
     | AcceptanceEvent
     | SampleEvent
 )

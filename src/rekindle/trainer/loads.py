@@ -19,34 +19,34 @@ from .variables import WORKSPACE
 Kind = Literal["reads", "steps", "turns", "changes"]
 
 
-class Watch:
-    """The lines of a job's code that got models in this process, and whether any was taken there."""
+class Uses:
+    """The lines of a job's code that got or sent models in this process, and whether each was right."""
 
     def __init__(self, *, settles: bool = True) -> None:
-        """Start before the first model; ``settles``: where one was taken, no later one is asked for."""
-        self._took: dict[tuple[str, str], bool] = {}
+        """Start before the first model; ``settles``: where one was right, no later one is asked for."""
+        self._right: dict[tuple[str, str], bool] = {}
         self._settles = settles
 
-    def note(self, place: str, took: bool, by: Kind = "reads") -> None:
-        """Record a line whose model was not taken, and once more if a later one was."""
-        before = self._took.get((place, by))
-        if not place or (before and self._settles) or before is took:
+    def note(self, place: str, right: bool, by: Kind = "reads") -> None:
+        """Record a line that was not right with a model, and once more if it was with a later one."""
+        before = self._right.get((place, by))
+        if not place or (before and self._settles) or before is right:
             return
-        if not took or before is False:
-            _record(place, took, by)
-        self._took[place, by] = took
+        if not right or before is False:
+            _record(place, right, by)
+        self._right[place, by] = right
 
 
 def watch_loads(module: ModuleType) -> None:
     """From here on loads of torch's modules are noted."""
-    load, watch = module.Module.load_state_dict, Watch()
+    load, uses = module.Module.load_state_dict, Uses()
 
     @wraps(load)
     def loaded(self: Any, state_dict: Any, *arguments: Any, **options: Any) -> Any:
         found = load(self, state_dict, *arguments, **options)
         with suppress(Exception):  # whatever becomes of our note, the trainer goes on
             if state_dict:
-                watch.note(find_line(), len(found.unexpected_keys) < len(state_dict))
+                uses.note(find_line(), len(found.unexpected_keys) < len(state_dict))
         return found
 
     module.Module.load_state_dict = loaded
@@ -57,13 +57,13 @@ class Received:
 
     def __init__(self) -> None:
         """Start before the first one."""
-        self._watch, self._last, self._place, self._read = Watch(), None, "", True
+        self._uses, self._last, self._place, self._read = Uses(), None, "", True
 
     def note(self, model: Any) -> None:
         """Note what became of the last model, and watch this one; it may be the same."""
         if model is self._last:
             return
-        self._watch.note(self._place, self._read)
+        self._uses.note(self._place, self._read)
         self._last, self._place, self._read = model, "", True
         if model is not None and model.params:
             self._place, self._read = find_line(), False
@@ -76,7 +76,7 @@ class Received:
         def get(model: Any) -> Any:
             model.__class__, self._read = own, True
             with suppress(Exception):  # as above
-                self._watch.note(place, took=True)  # now, as a trainer may end without another model
+                self._uses.note(place, right=True)  # now, as a trainer may end without another model
             return model.params
 
         def put(model: Any, value: Any) -> None:
@@ -115,8 +115,8 @@ def find_line() -> str:
     return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame else ""
 
 
-def _record(place: str, took: bool, by: str) -> None:
+def _record(place: str, right: bool, by: str) -> None:
     from .evidence import Evidence, name_server  # noqa: PLC0415 - few processes need it
 
     site = sys.modules["nvflare.client.api"].get_site_name()
-    Evidence(f"{site}.{name_server()}").write("load", site=site, place=place, took=took, by=by)
+    Evidence(f"{site}.{name_server()}").write("use", site=site, place=place, right=right, by=by)

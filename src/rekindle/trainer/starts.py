@@ -19,7 +19,7 @@ from typing import Any
 from weakref import WeakSet
 
 from .arrays import select_floating
-from .loads import Watch, find_line
+from .loads import Uses, find_line
 
 _VALUES = 16
 """Of each array, evenly spread: no two models have them in common by chance."""
@@ -39,7 +39,7 @@ class Starts(threading.local):
 
     def __init__(self) -> None:
         """Start before the first model."""
-        self._watch, self._last, self._place = Watch(settles=False), None, ""
+        self._uses, self._last, self._place = Uses(settles=False), None, ""
         self._got: Samples = {}
         self._own: deque[Samples] = deque(maxlen=_KEPT)
         self._stepped: WeakSet[Any] = WeakSet()
@@ -50,7 +50,7 @@ class Starts(threading.local):
         """Take the model that steps should begin from; it may be the last one again."""
         self._turns = self._turns + 1 if model is self._last else 1
         if model is not None and self._turns == _TURNS:
-            self._watch.note(self._place, took=False, by="turns")
+            self._uses.note(self._place, right=False, by="turns")
         if model is None or model is self._last:
             return
         self._last, self._place, self._took = model, find_line(), None
@@ -91,12 +91,12 @@ class Starts(threading.local):
     def send(self, model: Any) -> None:
         """Note what the steps of this round began from; and keep what the trainer sends."""
         if self._turns >= _TURNS:
-            self._watch.note(self._place, took=True, by="turns")
+            self._uses.note(self._place, right=True, by="turns")
         if self._took is not None:
-            self._watch.note(self._place, self._took, by="steps")
+            self._uses.note(self._place, self._took, by="steps")
         sent = _sample_arrays(select_floating(getattr(model, "params", None) or {}).values())
         if not str(getattr(model, "params_type", "")).endswith("DIFF"):
-            self._watch.note(find_line(), not self._is_change(sent), by="changes")
+            self._uses.note(find_line(), not self._is_change(sent), by="changes")
         self._own.append(sent)
 
     def _is_change(self, sent: Samples) -> bool:

@@ -53,17 +53,17 @@ def test_a_trainer_that_gets_one_model_for_ever_is_told_until_it_sends_a_result(
     reporter, file = Reporter(run, spec), run / "evidence" / "site-1.server.jsonl"
 
     def told(**fields):
-        line = {"event": "load", "time": 1.0, "nonce": spec.nonce, "site": "site-1", "place": "client.py:9"}
+        line = {"event": "use", "time": 1.0, "nonce": spec.nonce, "site": "site-1", "place": "client.py:9"}
         with file.open("a") as stream:
             print(json.dumps({**line, **fields}), file=stream)
         reporter.report(1.0)
         return reporter.turning
 
-    assert told(took=False, by="steps") is None
-    assert told(took=False, by="turns") == "site-1 gets the same model at client.py:9"
-    assert told(took=False, by="turns", site="site-2") == "site-1 gets the same model at client.py:9"
-    assert told(took=True, by="turns") == "site-2 gets the same model at client.py:9"
-    assert told(took=True, by="turns", site="site-2") is None
+    assert told(right=False, by="steps") is None
+    assert told(right=False, by="turns") == "site-1 gets the same model at client.py:9"
+    assert told(right=False, by="turns", site="site-2") == "site-1 gets the same model at client.py:9"
+    assert told(right=True, by="turns") == "site-2 gets the same model at client.py:9"
+    assert told(right=True, by="turns", site="site-2") is None
 
 
 def test_a_run_is_starting_until_a_rank_has_its_device(trainers):

@@ -43,15 +43,15 @@ def one_result(**changes):
     return of_results(lambda event: {**event, **changes} if changes else None, one)
 
 
-def loaded(*took, by="reads"):
-    """Return what has site-2 record loads at a line of its code, of which the model took something or not."""
+def used(*right, by="reads"):
+    """Return what has site-2 record uses of models at a line of its code, each right or not."""
 
     def change(folder):
         nonce = lines_in(folder / SERVER)[0]["nonce"]
         time = lines_in(folder / SERVER)[-1]["time"]
-        event = {"event": "load", "time": time, "nonce": nonce, "site": "site-2", "place": "client.py:14"}
+        event = {"event": "use", "time": time, "nonce": nonce, "site": "site-2", "place": "client.py:14"}
         event["by"] = by
-        put_lines(folder / "evidence/site-2.server.jsonl", [{**event, "took": each} for each in took])
+        put_lines(folder / "evidence/site-2.server.jsonl", [{**event, "right": each} for each in right])
         of_results(lambda event: {**event, "sketch": [event["time"]], "sent": [0.5]})(folder)
 
     return change
@@ -184,10 +184,10 @@ LIES = {
             lambda event: {**event, "sketch": [event["time"]], "values": 5000, "kept": 0.1, "relative": 1.0},
             lambda event: event["site"] == "site-2",
         ),
-        "a site loaded a state of which its model took nothing": loaded(False),
+        "a site loaded a state of which its model took nothing": used(False),
     },
     "global_model_is_the_mean": {
-        "a site sent its change as the model": loaded(False, by="changes"),
+        "a site sent its change as the model": used(False, by="changes"),
         "sites sent their changes as models": swings,
     },
     "loss_falls": {
@@ -304,12 +304,12 @@ def test_what_says_nothing_of_learning_is_no_divergence(example, change):
 
 
 def test_a_line_of_which_a_later_load_takes_something_is_right(example):
-    loaded(False, True)(example)
+    used(False, True)(example)
     assert result_of(judge_run(example), "results_come_from_the_global_model").state == "holds"
 
 
 def test_a_load_that_another_site_recorded_is_not_its_own(example):
-    loaded(False, True)(example)
+    used(False, True)(example)
     path = example / "evidence/site-2.server.jsonl"
     path.rename(path.with_name("site-1.server.jsonl"))
     assert result_of(judge_run(example), "everyone_writes_their_own").state == "unknown"

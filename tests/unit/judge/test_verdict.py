@@ -100,16 +100,16 @@ def test_a_run_that_did_not_end_well_is_no_pass_whatever_it_shows(clean_run, end
 
 
 @pytest.mark.parametrize(
-    ("took", "remedy"), [(False, "Send a result for each model"), (True, "See what it waits")]
+    ("right", "remedy"), [(False, "Send a result for each model"), (True, "See what it waits")]
 )
-def test_a_trainer_that_got_one_model_for_ever_is_to_send_a_result(clean_run, took, remedy):
+def test_a_trainer_that_got_one_model_for_ever_is_to_send_a_result(clean_run, right, remedy):
     with json_in(clean_run / "ended.json") as recorded:
         recorded.update(reason="hung", exit_status=None, message="site-1 gets the same model over and over.")
     nonce = read_record(clean_run / "spec.json", RunSpec).nonce
-    event = {"event": "load", "nonce": nonce, "site": "site-1", "place": "client.py:9", "by": "turns"}
+    event = {"event": "use", "nonce": nonce, "site": "site-1", "place": "client.py:9", "by": "turns"}
     with (clean_run / "evidence/site-1.server.jsonl").open("a") as stream:
-        for number, each in enumerate((False, took)):
-            print(json.dumps({**event, "time": 5.0 + number, "took": each}), file=stream)
+        for number, each in enumerate((False, right)):
+            print(json.dumps({**event, "time": 5.0 + number, "right": each}), file=stream)
     verdict = judge_run(clean_run)
     assert (verdict.verdict, verdict.remedy[: len(remedy)]) == ("HUNG", remedy)
 

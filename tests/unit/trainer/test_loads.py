@@ -45,7 +45,7 @@ def trainer(tmp_path, monkeypatch):
         exec(compile(script, path, "exec"), {"model": torch.Module(), "flare": client, "models": models})
         found = tmp_path / "site-2.server.jsonl"
         lines = found.read_text().splitlines() if found.exists() else []
-        return [(one["site"], one["place"], one["took"]) for one in map(json.loads, lines)]
+        return [(one["site"], one["place"], one["right"]) for one in map(json.loads, lines)]
 
     return run
 
@@ -76,7 +76,7 @@ ROUNDS = "while received := flare.receive():\n    {}\n    models.pop(0)"
 
 
 @pytest.mark.parametrize(
-    ("use", "took"),
+    ("use", "right"),
     [
         ("print(received.current_round)", [False]),
         ("received.params = {'b': 1}", [False]),
@@ -87,8 +87,8 @@ ROUNDS = "while received := flare.receive():\n    {}\n    models.pop(0)"
         ("received.current_round and received.params", [False, True]),
     ],
 )
-def test_models_that_no_one_reads_are_recorded(trainer, use, took):
-    assert trainer(ROUNDS.format(use)) == [("site-2", "client.py:1", each) for each in took]
+def test_models_that_no_one_reads_are_recorded(trainer, use, right):
+    assert trainer(ROUNDS.format(use)) == [("site-2", "client.py:1", each) for each in right]
 
 
 def test_a_line_whose_last_model_is_read_took_it(trainer):

@@ -75,7 +75,7 @@ def rounds(tmp_path, monkeypatch):
             client.send(sent)
         found = tmp_path / "site-2.server.jsonl"
         lines = found.read_text().splitlines() if found.exists() else []
-        return [(one["place"], one["took"], one["by"]) for one in map(json.loads, lines)]
+        return [(one["place"], one["right"], one["by"]) for one in map(json.loads, lines)]
 
     return run
 
@@ -149,7 +149,7 @@ def test_a_layer_that_nobody_trains_shows_nothing(rounds):
 @pytest.mark.parametrize(("times", "recorded"), [(49, []), (50, [False, True]), (200, [False, True])])
 def test_a_model_that_is_got_for_ever_is_recorded_until_something_is_sent(rounds, times, recorded):
     found = rounds((model(A), [], model(B)), times=times)
-    assert found == [("client.py:5", took, "turns") for took in recorded]
+    assert found == [("client.py:5", right, "turns") for right in recorded]
 
 
 def test_what_cannot_be_seen_hinders_no_trainer(rounds):

@@ -157,7 +157,7 @@ def global_model_is_the_mean(run: Run) -> Iterator[Result]:
 
 def _sent_changes(run: Run, followed: list[Round]) -> Iterator[Result]:
     """Yield where sites seem to send what training changed, and the server takes that for the whole model."""
-    for note in run.untaken:
+    for note in run.misuses:
         if note.event.by == "changes":
             message = (
                 f"{note.event.site} sends at {note.event.place} what training changed, and the server takes "

@@ -144,7 +144,7 @@ def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
             )
             yield unknown(message, line)
     yield from _unlike_others(first)
-    for note in (note for note in run.untaken if note.event.by in _NOT_TAKEN):
+    for note in (note for note in run.misuses if note.event.by in _NOT_TAKEN):
         message = _NOT_TAKEN[note.event.by].format(site=note.event.site, place=note.event.place)
         yield unknown(message, note)
     if mistaken := _mistaken([line.event for line in first if line.event.kept is not None]):
