@@ -128,9 +128,10 @@ def start_playbook(
     Return our exit status, and what ``read`` returns of the results folder if a play began.
 
     Raises:
-        Complaint: the arguments name no inventory, or with ``json`` nothing began.
+        Complaint: the arguments name no inventory or are no UTF-8, or with ``json`` nothing began.
     """
     _require_inventory(arguments)
+    _require_utf8(arguments)
     path = str(paths.find_collection() / "playbooks" / playbook)
     with tempfile.TemporaryDirectory(prefix="rekindle-") as folder:
         note = Path(folder, "results")
@@ -161,6 +162,15 @@ def _require_inventory(arguments: list[str]) -> None:
         verb = " ".join(takewhile(lambda word: not word.startswith("-") or word in _OURS, sys.argv[1:]))
         fix = f"type rekindle {verb} -i lease_hosts, your inventory{here}."
         raise Complaint("No inventory is named, and nothing is done for hosts that nobody named.", fix)
+
+
+def _require_utf8(arguments: list[str]) -> None:
+    """Require of what ansible-runner writes down that it is UTF-8: arguments, variables and this folder."""
+    words = [("this folder", str(Path.cwd())), *(("an argument", word) for word in arguments)]
+    for what, text in (*words, *os.environ.items()):
+        if text != text.encode(errors="replace").decode():
+            fix = f"unset {what}." if what in os.environ else "name it otherwise, or by a link."
+            raise Complaint(f"Ansible takes UTF-8 alone, and {what} is {text!a}.", fix)
 
 
 def _refusal(refused: Path) -> Complaint:

@@ -33,3 +33,14 @@ def test_jobs_are_named_in_place_of_the_inventorys(call, monkeypatch, played, tm
 def test_without_it_the_inventorys_are_run(call, played):
     call("site", "-i", "hosts", "-e", "stop=true")
     assert played == ["-i", "hosts", "-e", "stop=true"]
+
+
+@pytest.mark.parametrize("variable", ["", "NOTE"])
+def test_what_is_not_utf_8_is_refused_in_a_sentence(call, monkeypatch, variable):
+    if variable:
+        monkeypatch.setenv(variable, "no\udcff")
+    named = "NOTE" if variable else "an argument"
+    status, out, err = call("site", "-i", "hosts" if variable else "no\udcff")
+    assert (status, out) == (2, "")
+    assert err.startswith(f"Ansible takes UTF-8 alone, and {named} is 'no\\udcff'. Fix: ")
+    assert err.count("\n") == 1
