@@ -69,7 +69,7 @@ class Check(NamedTuple):
     holds: str
     """What a run shows that passes, one sentence; its result, where the question reports nothing more."""
     needs: tuple[Need, ...]
-    unless: Callable[[Run], str | None] | None
+    unless: Callable[[Run], str | None] | None = None
     """Returns why the check does not apply to a run, in one sentence; None if it does."""
 
     def result(self, run: Run, options: dict[str, Any] | None = None) -> ClaimResult:
@@ -121,17 +121,12 @@ def register_check(
     return register
 
 
-def register_claim(
-    *,
-    holds: str,
-    needs: tuple[Need, ...] = (),
-    unless: Callable[[Run], str | None] | None = None,
-) -> Callable[[ClaimQuestion], ClaimQuestion]:
+def register_claim(*, holds: str, needs: tuple[Need, ...] = ()) -> Callable[[ClaimQuestion], ClaimQuestion]:
     """Register a question that is asked of the runs whose job names it in its proof, with its options."""
 
     def register(question: ClaimQuestion) -> ClaimQuestion:
         name = question.__name__
-        CHECKS[name] = Check(name, question, frozenset({"claim"}), holds, needs, unless)
+        CHECKS[name] = Check(name, question, frozenset({"claim"}), holds, needs)
         return question
 
     return register

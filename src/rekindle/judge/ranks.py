@@ -35,9 +35,9 @@ class Ranks:
 
     def measure_suspension(self, event: RoundEvent) -> float:
         """Return for how long the run was suspended in a rank's round."""
-        return (
-            self._ended.measure_suspension(event, self._spec.member_host(event.site)) if self._ended else 0.0
-        )
+        host, since = self._spec.member_host(event.site), event.time - event.seconds
+        spans = (span for span in (self._ended.suspensions if self._ended else ()) if span.has_stopped(host))
+        return sum(max(0.0, min(event.time, span.until) - max(since, span.since)) for span in spans)
 
     @cached_property
     def processes(self) -> dict[tuple[str, int], tuple[str | None, int]]:

@@ -21,7 +21,6 @@ from .base import (
     Timestamp,
     WholeSeconds,
 )
-from .events import RoundEvent
 from .host import Engine, GpuProcess
 from .job import Job, Ranks
 
@@ -211,9 +210,3 @@ class RunEnd(Record, kw_only=True, frozen=True):
     """In the queue of a batch system, until it was started; None if it was in none, or unknown."""
     suspensions: Annotated[tuple[Suspension, ...], Meta(max_length=Suspension.MOST)] = ()
     """Within ``duration_s``; the limit and the watchdog count none of them."""
-
-    def measure_suspension(self, event: RoundEvent, host: str | None) -> float:
-        """Return for how long the run was suspended in a round of a rank on ``host``."""
-        since = event.time - event.seconds
-        spans = (span for span in self.suspensions if span.has_stopped(host))
-        return sum(max(0.0, min(event.time, span.until) - max(since, span.since)) for span in spans)

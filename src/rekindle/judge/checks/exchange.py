@@ -3,7 +3,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from rekindle.flare.log import TO_END, TRAINERS
 from rekindle.flare.tasks import CAME
@@ -14,6 +14,7 @@ from rekindle.judge.run import Run
 from rekindle.judge.sketches import EXACT, QUANTISED, is_same, sketch_made
 from rekindle.judge.tasks import TRAINS
 from rekindle.records.events import DeviceEvent, RoundEvent, Sketch, TaskEvent
+from rekindle.records.evidence import EvidenceLine
 
 _AGGREGATED = r"Contribution from (\S{1,200}) ACCEPTED by the aggregator at round"
 """A site's message when it aggregates a result of swarm learning."""
@@ -108,13 +109,9 @@ def skip_without_devices(run: Run) -> str | None:
     unless=skip_without_ranks,
 )
 def trainers_start_from_the_servers_model(run: Run) -> Iterator[Result]:
-    sent = _by_round(run)
-    for line in run.find(RoundEvent):
-        event, task = line.event, sent.get((line.event.site, line.event.round))
-        if task and task.sent and not _is(event.sketch_in, task.sent, task):
-            yield fails(
-                f"{event.who} started round {event.round} from another model than the server's.", line
-            )
+    for line in _find_other(run, lambda event: event.sketch_in, lambda task: task.sent):
+        event = line.event
+        yield fails(f"{event.who} started round {event.round} from another model than the server's.", line)
 
 
 @register_check(
@@ -124,17 +121,21 @@ def trainers_start_from_the_servers_model(run: Run) -> Iterator[Result]:
     unless=skip_without_ranks,
 )
 def server_gets_what_trainers_made(run: Run) -> Iterator[Result]:
-    sent = _by_round(run)
+    for line in _find_other(
+        run, lambda event: event.sketch_out, lambda task: task.sketch and sketch_made(task)
+    ):
+        event = line.event
+        yield fails(f"The server got another model in round {event.round} than {event.who} made.", line)
+
+
+def _find_other(
+    run: Run, read: Callable[[RoundEvent], Sketch | None], seen: Callable[[TaskEvent], Sketch]
+) -> Iterator[EvidenceLine[RoundEvent]]:
+    """Yield each round whose model by its rank is not the server's; nearly, if messages have fewer bits."""
+    tasks = {(line.event.site, line.event.round): line.event for line in run.training.results}
     for line in run.find(RoundEvent):
-        event, task = line.event, sent.get((line.event.site, line.event.round))
-        if task and task.sketch and not _is(event.sketch_out, sketch_made(task), task):
-            yield fails(f"The server got another model in round {event.round} than {event.who} made.", line)
-
-
-def _by_round(run: Run) -> dict[tuple[str, int | None], TaskEvent]:
-    return {(line.event.site, line.event.round): line.event for line in run.training.results}
-
-
-def _is(recorded: Sketch | None, seen: Sketch, task: TaskEvent) -> bool:
-    """Whether a rank's model is the server's; nearly, if messages have fewer than 32 bits a number."""
-    return is_same(recorded, seen, QUANTISED if task.bytes < 4 * task.values else EXACT)
+        task = tasks.get((line.event.site, line.event.round))
+        model = seen(task) if task else ()
+        coarse = task is not None and task.bytes < 4 * task.values
+        if model and not is_same(read(line.event), model, QUANTISED if coarse else EXACT):
+            yield line
