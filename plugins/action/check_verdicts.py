@@ -10,7 +10,6 @@ from typing import Any
 
 from rekindle import jobs
 from rekindle.actions.base import Action, TaskFailure
-from rekindle.host.paths import JOBS
 from rekindle.jobs import lease
 from rekindle.records import Complaint, RecordError
 from rekindle.records.layout import host_in, plan_in, verdict_in
@@ -45,6 +44,6 @@ class ActionModule(Action):
 def _foreseen(folder: Path) -> dict[str, Any]:
     host, plan = host_in(folder), plan_in(folder)
     left_s = lease.measure_left(folder, datetime.now(timezone.utc))
-    if reasons := jobs.find_stops(jobs.load_planned(JOBS, plan), host, plan, left_s):
+    if reasons := jobs.find_stops(jobs.load_planned(plan), host, plan, left_s):
         raise TaskFailure.join(map(TaskFailure.parse, reasons))
     return {"msg": "Every required job could run."}

@@ -55,7 +55,7 @@ class ActionModule(Copy):
                 Display().warning(f"Not tracked by git and not sent to hosts: {names}. Fix: git add them.")
         others = {**_examples(plan, args["checkout"]), **own}
         for name, folder in own.items():
-            others |= list_sent_data(load_planned_job(JOBS, plan, name), folder)
+            others |= list_sent_data(load_planned_job(plan, name), folder)
         content = pack_payload(JOBS, others) if others else _OURS
         payload = write_payload(content, Path(args["results"], "payload"))
         there = f"{args['root']}/{folders.JOBS}/"
@@ -79,7 +79,7 @@ def _examples(plan: records.PlanRecord, setting: str) -> dict[str, Path]:
     """Return the folders of all examples in the checkout, if one is planned; all, so that a run's inputs
     do not depend on what runs beside it.
     """
-    if not any(job.example and job.example.folder for job in load_planned(JOBS, plan)):
+    if not any(job.example and job.example.folder for job in load_planned(plan)):
         return {}
     described = [load_job(JOBS, name) for name in list_examples(JOBS)]
     return checkout.provide_checkout(setting, plan.nvflare).examples(described)

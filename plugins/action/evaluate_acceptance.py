@@ -7,7 +7,7 @@ from typing import Any
 from rekindle import acceptance
 from rekindle.actions.base import Action, TaskFailure
 from rekindle.host import folders
-from rekindle.records.acceptance import JOBS
+from rekindle.records.acceptance import ACCEPTANCE
 from rekindle.records.layout import acceptance_in, plan_in, verdict_in
 
 
@@ -18,7 +18,7 @@ class ActionModule(Action):
         """Read the verdict, and any measurements."""
         folder = Path(args["folder"])
         plan = plan_in(folder)
-        verdict = verdict_in(folder / next(job for job in plan.jobs if job in JOBS.values()))
+        verdict = verdict_in(folder / next(job for job in plan.jobs if job in ACCEPTANCE.values()))
         if args["gate"] == "off" or verdict.verdict not in {"FAIL", "HUNG"}:
             return {"msg": "No GPU failed."}
         message = f"{verdict.job} is {verdict.verdict}: {verdict.cause}"

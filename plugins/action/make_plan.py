@@ -25,7 +25,7 @@ from rekindle.jobs import (
     load_job,
     resolve_own,
 )
-from rekindle.records.acceptance import JOBS as ACCEPTANCE
+from rekindle.records.acceptance import ACCEPTANCE
 from rekindle.solver import solve_plan
 
 locks.read_lock(

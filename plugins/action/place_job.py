@@ -12,7 +12,7 @@ from rekindle.actions import answers, clock
 from rekindle.actions.base import Action, TaskFailure, strip_tags
 from rekindle.actions.limits import limit_action
 from rekindle.host import folders, payload
-from rekindle.host.paths import JOBS, resolve_path
+from rekindle.host.paths import resolve_path
 from rekindle.jobs import checkout, lease
 from rekindle.jobs.preparation import digest_code, read_code
 from rekindle.records.base import read_valid
@@ -105,7 +105,7 @@ def _find_members(args: dict[str, Any], task_vars: dict[str, Any]) -> "Members":
 
 def _job(args: dict[str, Any], plan: records.PlanRecord) -> records.Job:
     """Return the job with the inventory's arguments; one that measures is required if there is a gate."""
-    job = jobs.load_planned_job(JOBS, plan, args["job"])
+    job = jobs.load_planned_job(plan, args["job"])
     given = (args[name].get(jobs.name_arguments(job), {}) for name in ("arguments", "sizes"))
     arguments, sizes = map(strip_tags, given)
     job = jobs.set_sizes(jobs.set_arguments(job, arguments), sizes)

@@ -8,7 +8,7 @@ import msgspec
 import typer
 
 from rekindle.records import Complaint, RecordError
-from rekindle.records.acceptance import JOBS as ACCEPTANCE
+from rekindle.records.acceptance import ACCEPTANCE
 from rekindle.records.text import clean_line
 from rekindle.report.comparison import format_comparison
 from rekindle.results.comparison import JobComparison, compare_runs

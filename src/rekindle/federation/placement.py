@@ -81,7 +81,7 @@ class Members:
         """Return the sites of ``job``, each with all GPUs of its host.
 
         Raises:
-            Unplaceable: too few hosts are left, a host has too few GPUs, or releases of NVFlare differ.
+            PlacementError: too few hosts are left, a host has too few GPUs, or releases of NVFlare differ.
         """
         if self.server not in self.present:
             raise UnreadyHosts(
@@ -150,7 +150,7 @@ class Members:
         """Return what the links bear, if all were measured.
 
         Raises:
-            Unplaceable: one is too slow for any model.
+            PlacementError: one is too slow for any model.
         """
         homes = [self.results / host for host in self.hosts]
         links = {home.name: link_in(home) for home in homes if (home / folders.LINK_RECORD).is_file()}

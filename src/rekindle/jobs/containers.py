@@ -19,7 +19,7 @@ def find_image_id(name: str, images: Iterable[Image], host: str) -> str:
     """Return the digest of the image ``name`` on ``host``, by its record of ``images``.
 
     Raises:
-        Unplaceable: the host does not have it.
+        PlacementError: the host does not have it.
     """
     image = next((image for image in images if image.name == name), None)
     if image and image.id:
@@ -50,8 +50,8 @@ def require_engine(job: Job, host: HostRecord) -> None:
     """Require a container engine on the host for a job that runs in a container.
 
     Raises:
-        Unplaceable: there is none, it does not answer, this user may not use it, or it can give no GPU to a
-            container.
+        PlacementError: there is none, it does not answer, this user may not use it, or it can give no GPU
+            to a container.
     """
     if job.image:
         try:

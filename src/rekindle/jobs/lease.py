@@ -116,7 +116,7 @@ def measure_left(home: Path, now: datetime) -> float | None:
     return None if until is None else (until - now).total_seconds()
 
 
-def find_allowance(job: Job, left_s: float | None, allocation: Allocation | None = None) -> int | None:
+def find_allowance(job: Job, left_s: float | None, allocation: Allocation | None) -> int | None:
     """Return the seconds that ``job`` may take, at most its own limit; None: too few.
 
     Args:
@@ -130,7 +130,7 @@ def find_allowance(job: Job, left_s: float | None, allocation: Allocation | None
     return None if usable < job.expected_s else int(min(usable, job.limit_s))
 
 
-def explain_too_short(job: Job, left_s: float | None, allocation: Allocation | None = None) -> TooLateError:
+def explain_too_short(job: Job, left_s: float | None, allocation: Allocation | None) -> TooLateError:
     """Return why ``job`` gets no time, by the arguments of `find_allowance`."""
     takes = f"{job.name} takes about {job.expected_s} s"
     if (

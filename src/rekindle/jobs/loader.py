@@ -13,7 +13,7 @@ from msgspec.structs import asdict, replace
 from rekindle.host import folders, paths, payload
 from rekindle.judge import CHECKS, is_claim
 from rekindle.records import Example, Job, PlanRecord, RecordError, convert_builtins, dump_builtins, events
-from rekindle.records.acceptance import JOBS as ACCEPTANCE
+from rekindle.records.acceptance import ACCEPTANCE
 from rekindle.records.job import Variant
 from rekindle.records.misfits import find_misfits
 from rekindle.solver.catalogue import list_environments
@@ -74,18 +74,18 @@ def resolve_own(asked: str) -> Path | None:
     return paths.resolve_path(asked) if folder or asked.endswith(ENDINGS) else None
 
 
-def load_planned(jobs: Path, plan: PlanRecord) -> list[Job]:
+def load_planned(plan: PlanRecord) -> list[Job]:
     """Read the jobs of a plan, in its order, as its release of NVFlare has them.
 
     Raises:
         RecordError: as `load_job` does.
     """
-    return [load_planned_job(jobs, plan, name) for name in plan.jobs]
+    return [load_planned_job(plan, name) for name in plan.jobs]
 
 
-def load_planned_job(jobs: Path, plan: PlanRecord, name: str) -> Job:
+def load_planned_job(plan: PlanRecord, name: str) -> Job:
     """Read one job of a plan, as `load_planned` does."""
-    job = load_job(jobs, plan.own.get(name, name))
+    job = load_job(paths.JOBS, plan.own.get(name, name))
     release = cut_minor(plan.nvflare)
     if job.example is None or release is None:
         return job

@@ -39,7 +39,7 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
     A site on a MIG instance has one rank there.
 
     Raises:
-        Unplaceable: too few GPUs for what the job allows; the message has how many are missing.
+        PlacementError: too few GPUs for what the job allows; the message has how many are missing.
     """
     if host.allocation and not job.federated:
         raise PlacementError(
@@ -145,7 +145,7 @@ def require_release(job: Job, nvflare: str | None) -> None:
         nvflare: None for the usual one.
 
     Raises:
-        Unplaceable: it is described for others.
+        PlacementError: it is described for others.
     """
     usual = load_rules().nvflare.version
     if job.example and job.example.folder and cut_minor(nvflare or usual) not in job.example.releases:

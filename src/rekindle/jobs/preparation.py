@@ -49,7 +49,7 @@ def prepare_spec(  # noqa: PLR0913, PLR0917 - each is a part of what is prepared
     """Return what the driver needs to run ``job`` on ``host``, or as one of the hosts that are ``sites``.
 
     Raises:
-        Unplaceable: it cannot run there.
+        PlacementError: it cannot run there.
     """
     name = choose_environment(job, [planned.framework for planned in plan.environments])
     environment = next((built for built in env.environments if built.framework == name), None)
@@ -121,7 +121,7 @@ def place_sites(job: Job, host: HostRecord, plan: PlanRecord) -> tuple[Site, ...
     """Return the sites of ``job`` with their GPUs on ``host``, under its plan.
 
     Raises:
-        Unplaceable: it cannot run there.
+        PlacementError: it cannot run there.
     """
     require_release(job, plan.nvflare)
     require_engine(job, host)
@@ -132,7 +132,7 @@ def limit_spec(spec: RunSpec, ends: datetime | None) -> RunSpec:
     """Return ``spec`` with at most the time that is left until ``ends``, or in its allocation.
 
     Raises:
-        TooLate: that is too little.
+        TooLateError: that is too little.
     """
     left = (ends - datetime.now(timezone.utc)).total_seconds() if ends else None
     limit = find_allowance(spec.job, left, spec.allocation)
@@ -181,7 +181,7 @@ def digest_code(files: dict[str, bytes], job: Job, *, on_gpus: bool) -> dict[str
     """Return the SHA-256 of each file once the run has mended it; empty for one too large to be collected.
 
     Raises:
-        Unplaceable: there are no files.
+        PlacementError: there are no files.
     """
     if not files:
         untracked = f"No code of {job.name} was sent to the host, as git tracks none of its files."

@@ -9,7 +9,7 @@ from .action import Action
 from .base import Few, Integer, Many, Number, Record, Seconds, Table, Text, Timestamp
 from .host import GpuProcess
 
-JOBS = {"short": "acceptance", "burn": "acceptance-burn"}
+ACCEPTANCE = {"short": "acceptance", "burn": "acceptance-burn"}
 """The jobs that measure a host, by mode."""
 
 

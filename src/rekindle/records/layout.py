@@ -28,7 +28,6 @@ spec_in = make_reader(folders.SPEC, RunSpec)
 progress_in = make_reader(folders.PROGRESS, Progress)
 ended_in = make_reader(folders.ENDED, RunEnd)
 verdict_in = make_reader(folders.VERDICT, VerdictRecord)
-"""The folder's verdict: the host's on the host, ours on the controller."""
 ladder_in = make_reader(folders.LADDER_RECORD, Ladder)
 left_in = make_reader(folders.LEFT, LeftBehind)
 clock_in = make_reader(folders.CLOCK, Clock)

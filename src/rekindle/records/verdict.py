@@ -3,7 +3,7 @@
 
 from typing import Literal
 
-from .acceptance import JOBS
+from .acceptance import ACCEPTANCE
 from .action import Action
 from .base import Few, Integer, Many, Number, Record, Seconds, Table, Text, Timestamp
 from .fabric import FABRIC
@@ -112,7 +112,7 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
         states = {result.state for result in self.evidence}
         if "holds" not in states or states - {"holds", "not applicable"}:
             return "It is PASS without evidence that every claim holds."
-        measured = self.job in {*JOBS.values(), FABRIC}
+        measured = self.job in {*ACCEPTANCE.values(), FABRIC}
         if self.started is None or self.duration_s is None or not (self.rounds or measured):
             return "It is PASS for a job that never ran."
         return (

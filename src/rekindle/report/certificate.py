@@ -8,7 +8,7 @@ from rekindle.acceptance import Judgement
 from rekindle.acceptance.catalogue import find_comparable, load_measures, pick_best
 from rekindle.acceptance.evaluation import format_figure, format_size
 from rekindle.records import AcceptanceRecord, AcceptedGpu, Measurement, Timestamp
-from rekindle.records.acceptance import JOBS
+from rekindle.records.acceptance import ACCEPTANCE
 from rekindle.records.text import shorten_text
 from rekindle.results.acceptance import FleetAcceptance, read_accepted
 from rekindle.results.contents import HostResults
@@ -96,7 +96,7 @@ def _lines(record: AcceptanceRecord, bad: set[str]) -> tuple[list[FigureLine], l
 
 def _facts(result: HostResults, record: AcceptanceRecord) -> list[tuple[str, str]]:
     kind, host = record.kind, result.host
-    verdicts = (row.verdict for row in (*result.rows, *result.earlier) if row.job in JOBS.values())
+    verdicts = (row.verdict for row in (*result.rows, *result.earlier) if row.job in ACCEPTANCE.values())
     versions = next((verdict.versions for verdict in verdicts if verdict), {})
     nvls = {True: ", with NVLS", False: ", without NVLS", None: ""}[kind.nvls]
     facts = [

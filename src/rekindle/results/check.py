@@ -8,7 +8,6 @@ from typing import Literal
 import msgspec
 
 from rekindle.host import folders
-from rekindle.host.paths import JOBS
 from rekindle.jobs import choose_engine, foresee_jobs, lease, load_planned
 from rekindle.jobs.preparation import Forecast
 from rekindle.records import Complaint, HostRecord, PlannedEnvironment
@@ -96,7 +95,7 @@ def _host(home: Path, host: HostResults, asked: str | None, began: str) -> HostC
     jobs, limited = [], left_s is not None
     if host.host and plan:
         limited = limited or host.host.allocation is not None
-        jobs = foresee_jobs(load_planned(JOBS, plan), host.host, plan, left_s)
+        jobs = foresee_jobs(load_planned(plan), host.host, plan, left_s)
     return HostCheck(
         host=host.name,
         word="refused" if cause else "ready",

@@ -30,7 +30,7 @@ from rekindle.records import (
     read_record,
 )
 from rekindle.records import layout as within
-from rekindle.records.acceptance import JOBS as ACCEPTANCE
+from rekindle.records.acceptance import ACCEPTANCE
 from rekindle.records.base import RecordT, read_valid
 from rekindle.records.complaint import MissingError
 from rekindle.records.fabric import FABRIC

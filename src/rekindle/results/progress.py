@@ -11,7 +11,7 @@ import msgspec
 
 from rekindle.host import folders
 from rekindle.records import LastProgress, Timestamp, parse_time
-from rekindle.records.acceptance import JOBS as ACCEPTANCE
+from rekindle.records.acceptance import ACCEPTANCE
 from rekindle.records.base import read_valid
 
 from .causes import find_standing

@@ -22,7 +22,7 @@ from rekindle.jobs import (
 )
 from rekindle.jobs.source import Source
 from rekindle.records import Complaint, Job, RecordError
-from rekindle.records.acceptance import JOBS as ACCEPTANCE
+from rekindle.records.acceptance import ACCEPTANCE
 from rekindle.solver.catalogue import load_rules
 
 from .names import list_folder, suggest_instead

@@ -14,7 +14,7 @@ from rekindle.jobs import lease
 from rekindle.judge.measurements import judge_measurements
 from rekindle.judge.opener import open_run
 from rekindle.records import HostRecord, PlacedRecord, PlanRecord, dump_builtins, read_record, write_record
-from rekindle.records.acceptance import JOBS
+from rekindle.records.acceptance import ACCEPTANCE
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def uuids(home):
 
 def test_the_role_measures_by_the_jobs_that_the_records_name_and_its_gate_is_faults():
     defaults = yaml.safe_load((REPOSITORY / "roles/settings/defaults/main.yml").read_text())
-    assert defaults["_rekindle_acceptance"] == [*JOBS.values()]
+    assert defaults["_rekindle_acceptance"] == [*ACCEPTANCE.values()]
     assert defaults["rekindle_accept_gate"] == "faults"
 
 

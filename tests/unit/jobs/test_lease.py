@@ -56,7 +56,7 @@ def test_what_is_no_time_is_one_sentence(ends, budget, message):
 )
 def test_a_job_gets_what_collection_leaves_it(left_s, limit_s):
     job = msgspec.structs.replace(load_job(REPOSITORY / "flare_jobs", "pt_ddp"), expected_s=60, limit_s=600)
-    assert find_allowance(job, left_s) == limit_s
+    assert find_allowance(job, left_s, None) == limit_s
 
 
 def test_a_job_that_cannot_finish_in_time_is_skipped_with_the_reason(clean_run):

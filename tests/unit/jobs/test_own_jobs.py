@@ -80,14 +80,14 @@ def test_a_path_is_from_the_current_folder_or_the_users_on(own, monkeypatch, tmp
 
 def test_a_plans_jobs_are_found_by_its_paths(own):
     record = replace(PLAN, jobs=("pt_ddp", "mine"), own={"mine": str(own())})
-    assert [job.name for job in load_planned(JOBS, record)] == ["pt_ddp", "mine"]
+    assert [job.name for job in load_planned(record)] == ["pt_ddp", "mine"]
 
 
 @pytest.mark.parametrize(
     ("nvflare", "option"), [("2.7.3", "--job_dir"), ("2.8.3", "--job_dir"), ("2.9.0", "--workspace_dir")]
 )
 def test_an_example_is_as_the_plans_release_has_it(nvflare, option):
-    (job,) = load_planned(JOBS, replace(PLAN, jobs=("kaplan-meier",), nvflare=nvflare))
+    (job,) = load_planned(replace(PLAN, jobs=("kaplan-meier",), nvflare=nvflare))
     assert job.example.command[-2] == option
     assert job.example.data == (() if nvflare == "2.7.3" else ("veteran",))
     assert job.example.variants == {}

@@ -7,7 +7,6 @@ import pytest
 from msgspec.structs import replace
 from samples.folders import HOST, LEFT, NOW, PLAN, add_host, fill
 
-from rekindle.host.paths import JOBS
 from rekindle.jobs import load_planned
 from rekindle.records import (
     Allocation,
@@ -88,7 +87,7 @@ def test_a_job_for_which_slurm_is_asked_for_too_little_is_named(tmp_path):
 
 def test_a_job_in_a_container_is_named_with_its_image_and_engine(tmp_path, monkeypatch):
     assert check_plan(checked(tmp_path)).hosts[0].jobs[0].container is None
-    inside = [replace(job, container=Container(image="flare:1")) for job in load_planned(JOBS, PLAN)]
+    inside = [replace(job, container=Container(image="flare:1")) for job in load_planned(PLAN)]
     monkeypatch.setattr("rekindle.results.check.load_planned", lambda *_: inside)
     assert "pt_ddp, in flare:1 by Podman 4.3.1, about 1 min 0 s" in format_check(check_plan(tmp_path))
     write_record(tmp_path / "gpu-1" / "host.json", replace(HOST, engines=()))
