@@ -11,7 +11,7 @@ from rekindle.host.files import digest_file
 from rekindle.records import Claim, ClaimResult, RecordError, RunEnd, events
 from rekindle.records.evidence import EvidenceLine
 from rekindle.records.text import shorten_text
-from rekindle.records.verdict import State
+from rekindle.records.verdict import CheckState
 
 from .run import Kind, Run
 
@@ -19,7 +19,7 @@ from .run import Kind, Run
 class Result(NamedTuple):
     """What a run's files show of one check."""
 
-    state: State
+    state: CheckState
     message: str
     at: EvidenceLine[Any] | LogLine | Path | str | None = None
     """Where it was seen; a path, or a name in the run's folder, is a file."""
@@ -44,7 +44,7 @@ Question = Callable[[Run], "Result | Iterable[Result]"]
 ClaimQuestion = Callable[[Run, Options], "Result | Iterable[Result]"]
 """Pure. Returns the run's result, or yields each place where it fails, and what there is to report."""
 Need = type[events.Event] | type[RunEnd]
-_GRAVITY: tuple[State, ...] = ("fails", "unknown", "holds", "not applicable")
+_GRAVITY: tuple[CheckState, ...] = ("fails", "unknown", "holds", "not applicable")
 _PARTS: dict[Need, str] = {
     events.AcceptanceEvent: "figures of its GPUs",
     events.DeviceEvent: "device of a rank",
@@ -88,7 +88,7 @@ class Check(NamedTuple):
             if not run.has_evidence(need):
                 return unknown(f"The run left no {_PARTS[need]}.")
         found = self.ask(run, _Options(options))
-        first: dict[State, Result] = {}
+        first: dict[CheckState, Result] = {}
         for result in [found] if isinstance(found, Result) else found:
             first.setdefault(result.state, result)
             if result.state == "fails":

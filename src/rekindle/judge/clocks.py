@@ -60,7 +60,7 @@ class Clocks:
 
         NVFlare logs in local time. A log begins within minutes of the run's start, which gives the zone.
         """
-        if not self._spec.federated and self._by_result_s is not None:
+        if not self._spec.over_hosts and self._by_result_s is not None:
             return self._by_result_s
         records = self._logs.records(name)
         if not records or self._started is None:
@@ -84,7 +84,7 @@ class Clocks:
     @cached_property
     def slack_s(self) -> float:
         """The most by which times of several hosts may contradict each other, as clocks are not exact."""
-        if not self._spec.federated:
+        if not self._spec.over_hosts:
             return 0.0
         clocks = (find_host_clock(self._folder, node) for node in self._spec.nodes)
         return 2 * max((clock.error_s for clock in clocks if clock), default=0.0) + _DRIFT_S
@@ -105,7 +105,7 @@ def shift_to_controller(
     lines: list[EvidenceLine[Any]], folder: Path, spec: RunSpec
 ) -> list[EvidenceLine[Any]]:
     """Return lines of evidence with their times by the controller's clock; those of one host as they are."""
-    if not spec.federated:
+    if not spec.over_hosts:
         return lines
     clocks = {node: find_host_clock(folder, node) for node in spec.nodes}
     offsets = {node: clock.offset_s for node, clock in clocks.items() if clock}

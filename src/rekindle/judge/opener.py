@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Opens what is judged: a run's folder, or NVFlare's own files of a run that Rekindle did not start."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 from rekindle.flare.tasks import Account
-from rekindle.flare.workspace import SERVER, Workspace, find_workspaces
+from rekindle.flare.workspace import ALL_LOGS, SERVER, Workspace, find_workspaces
 from rekindle.host import folders
 from rekindle.records import Claim, Job, RecordError, RunSpec, Site
 from rekindle.records.events import ConfigurationEvent
@@ -14,7 +16,6 @@ from rekindle.records.evidence import EvidenceLine, read_evidence
 from rekindle.records.layout import ended_in, left_in, spec_in
 
 from .clocks import shift_to_controller
-from .leftovers import describe_left
 from .logs import Logs
 from .run import Run
 from .sites import RunSites, drop_sites, find_gone_sites, name_sites
@@ -28,6 +29,8 @@ OUTPUTS = {
     "FlowerController": "flower_results_received",
 }
 """The claim on the results of a workflow, by its class."""
+_PROOF = (folders.EVENTS, folders.ALL_SAMPLES, f"{folders.EVIDENCE}/", ALL_LOGS, folders.JOB_LOG)
+"""Files that prove something."""
 
 
 def open_run(folder: Path, spec: RunSpec | None = None) -> Run:
@@ -44,7 +47,7 @@ def open_run(folder: Path, spec: RunSpec | None = None) -> Run:
     workspace, evidence = find_workspaces(folder)[0], read_evidence(folder)
     spec = name_sites(spec, workspace)
     lines = shift_to_controller(evidence.lines, folder, spec)
-    gone = find_gone_sites(spec, workspace, Logs(folder, workspace).printed) if spec.federated else {}
+    gone = find_gone_sites(spec, workspace, Logs(folder, workspace).printed) if spec.over_hosts else {}
     stayed = drop_sites(spec, gone)
     left = left_in(folder).files if (folder / folders.LEFT).exists() else {}
     return Run(
@@ -55,7 +58,7 @@ def open_run(folder: Path, spec: RunSpec | None = None) -> Run:
         lines=lines,
         workspace=replace(workspace, configurations=_configurations(lines, folders.SERVER_EVENTS)),
         sites=RunSites(spec.sites, gone, gone if len(stayed.sites) < len(spec.sites) else {}),
-        unread=(*evidence.unread, *workspace.unread(), *describe_left(left)),
+        unread=(*evidence.unread, *workspace.unread(), *_describe_left(left)),
         broken=tuple(evidence.broken),
         left=left,
     )
@@ -110,6 +113,13 @@ def split_simulations(run: Run) -> list[Run]:
         )
         for workspace, file in zip(workspaces, files, strict=True)
     ]
+
+
+def _describe_left(left: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence for each file of the proof that stayed on the host, by why each file did."""
+    for name, why in left.items():
+        if any(fnmatch(name, pattern) for pattern in _PROOF):
+            yield f"{name} stayed on the host: {why}."
 
 
 def _configurations(lines: list[EvidenceLine[Any]], file: str) -> dict[str, dict[str, Any]]:

@@ -124,7 +124,7 @@ class RunSpec(Record, kw_only=True, frozen=True):
         return tuple(site for site in self.sites if site.node in {None, self.host})
 
     @property
-    def federated(self) -> bool:
+    def over_hosts(self) -> bool:
         """Whether its sites are hosts of a federation."""
         return any(site.node for site in self.sites)
 

@@ -11,7 +11,7 @@ from .finding import Finding, Layer, Rung
 
 VerdictKind = Literal["PASS", "FAIL", "HUNG", "UNPROVEN", "UNSUPPORTED", "SKIPPED", "KNOWN_ISSUE"]
 
-State = Literal["holds", "fails", "unknown", "not applicable"]
+CheckState = Literal["holds", "fails", "unknown", "not applicable"]
 """``unknown``: the files do not show it; ``not applicable``: the run lacks the subject, as a GPU on CPU."""
 
 
@@ -19,7 +19,7 @@ class ClaimResult(Record, kw_only=True, frozen=True):
     """One check, its state, and the line of evidence that shows it."""
 
     claim: Text
-    state: State
+    state: CheckState
     message: Text
     file: Text | None = None
     """Relative to the run's folder."""

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from rekindle.judge import is_claim
 from rekindle.records import ClaimResult, VerdictRecord
-from rekindle.records.verdict import State
+from rekindle.records.verdict import CheckState
 
-_WORDS: dict[State, str] = {
+_WORDS: dict[CheckState, str] = {
     "fails": "fail",
     "unknown": "unknown",
     "holds": "hold",

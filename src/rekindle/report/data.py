@@ -8,7 +8,7 @@ import msgspec
 from rekindle.records import Outcome
 from rekindle.records.action import Action
 from rekindle.results.causes import Cause, group_causes
-from rekindle.results.contents import HostResults, Results, State
+from rekindle.results.contents import HostResults, Results, RunState
 from rekindle.results.row import Row, RowKind
 
 
@@ -78,7 +78,7 @@ class ResultsData(msgspec.Struct):
     run: str
     started: str
     passed: bool
-    state: State
+    state: RunState
     causes: list[CauseData]
     """The worst and most frequent first."""
     hosts: list[HostData]

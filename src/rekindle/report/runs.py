@@ -9,7 +9,7 @@ import msgspec
 
 from rekindle.records import parse_time
 from rekindle.records.text import fold_line, format_duration, list_few
-from rekindle.results.contents import Results, State
+from rekindle.results.contents import Results, RunState
 from rekindle.results.row import format_clock
 
 from .answer import summarise_answer
@@ -26,7 +26,7 @@ class RunData(msgspec.Struct):
     """Start of its latest playbook."""
     hosts: list[str]
     jobs: list[str]
-    state: State
+    state: RunState
     answer: str
     took_s: float | None
     """From then to the end of its last job; None if none ran."""

@@ -40,7 +40,7 @@ from .joints import is_joint_stage
 from .journal import is_playing
 from .row import Row, format_clock
 
-State = Literal["proven", "ready", "retired", "running", "not proven"]
+RunState = Literal["proven", "ready", "retired", "running", "not proven"]
 
 NO_HOSTS = str(Complaint("The run had no hosts.", "put hosts in the inventory."))
 _NOTHING_COLLECTED = Complaint(
@@ -98,7 +98,7 @@ class Results:
         return compare_accepted([self], [])
 
     @cached_property
-    def state(self) -> State:
+    def state(self) -> RunState:
         """The state of all hosts together."""
         if self.passed:
             return "proven"

@@ -6,9 +6,9 @@ from rekindle.judge.measurements import describe_judgement
 from rekindle.judge.run import Run
 from rekindle.records import RecordError
 from rekindle.records.events import AcceptanceEvent
-from rekindle.records.verdict import State
+from rekindle.records.verdict import CheckState
 
-_STATES: dict[str, State] = {"PASS": "holds", "FAIL": "fails", "UNPROVEN": "unknown"}
+_STATES: dict[str, CheckState] = {"PASS": "holds", "FAIL": "fails", "UNPROVEN": "unknown"}
 
 
 @register_claim(

@@ -33,7 +33,7 @@ def every_site_worked(run: Run) -> Iterator[Result]:
     each its own. On several nodes the batch system's daemons start the ranks, which no client has then.
     """
     yield from _not_distinct(run)
-    if run.spec.nodes and not run.spec.federated:
+    if run.spec.nodes and not run.spec.over_hosts:
         yield holds("The batch system's daemons start the ranks: samples do not list their processes.")
         return
     done = {site: last for site, last in find_last_results(run).items() if site not in run.sites.lost}

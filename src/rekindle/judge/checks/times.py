@@ -133,8 +133,8 @@ def all_within_the_run(run: Run) -> Iterator[Result]:
         zone = run.clocks.ahead_s(name)
         if abs(zone) > _ZONES_S:
             yield unknown(f"The log of {name} is {zone / 3600:+.0f} h off, which is no time zone.")
-        if name != "server" and not run.spec.federated and zone != run.clocks.ahead_s(run.spec.sites[0].name):
-            yield unknown(f"The log of {name} is in another time zone than {run.spec.sites[0].name}'s.")
+        if name != SERVER and not run.spec.over_hosts and zone != run.clocks.ahead_s(run.members[1]):
+            yield unknown(f"The log of {name} is in another time zone than {run.members[1]}'s.")
         for record in run.logs.records(name):
             if not begin <= record.time - zone <= end:
                 yield unknown(f"A line of {name}'s log lies outside of the run.", record.at)
