@@ -4,7 +4,6 @@
 Under check, it fails unless every one could run there, within the lease.
 """
 
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +42,7 @@ class ActionModule(Action):
 
 def _foreseen(folder: Path) -> dict[str, Any]:
     host, plan = host_in(folder), plan_in(folder)
-    left_s = lease.measure_left(folder, datetime.now(timezone.utc))
+    left_s = lease.measure_left(folder)
     if reasons := jobs.find_stops(jobs.load_planned(plan), host, plan, left_s):
         raise TaskFailure.join(map(TaskFailure.parse, reasons))
     return {"msg": "Every required job could run."}

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Action ``make_plan``: turns the host's host.json into its plan.json."""
 
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +92,7 @@ class ActionModule(Action):
         if args["wheelhouse"]:
             wheelhouse.require_files(path.parent, plan, host, Path(args["wheelhouse"]), kept)
         if self._task.check_mode and args["last"]:
-            left_s = lease.measure_left(path.parent, datetime.now(timezone.utc))
+            left_s = lease.measure_left(path.parent)
             if reasons := find_stops(loaded, host, plan, left_s):
                 raise TaskFailure.join(map(TaskFailure.parse, reasons))
         return {"warnings": [*refusals, *(text for entry in plan.environments for text in entry.warnings)]}

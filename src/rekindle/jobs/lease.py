@@ -3,7 +3,7 @@
 
 import math
 import re
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from rekindle.host import folders, queues
@@ -107,13 +107,13 @@ def find_end(home: Path) -> datetime | None:
     return parse_time(stamp) if stamp else None
 
 
-def measure_left(home: Path, now: datetime) -> float | None:
-    """Return the seconds from ``now`` until the end of the lease; None if that is not set.
+def measure_left(home: Path) -> float | None:
+    """Return the seconds until the end of the lease; None if that is not set.
 
     Raises what `find_end` does.
     """
     until = find_end(home)
-    return None if until is None else (until - now).total_seconds()
+    return None if until is None else (until - datetime.now(timezone.utc)).total_seconds()
 
 
 def find_allowance(job: Job, left_s: float | None, allocation: Allocation | None) -> int | None:

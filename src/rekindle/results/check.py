@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What would be done on each host, from the records that ``--check`` left."""
 
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Literal
 
@@ -91,7 +90,7 @@ def _host(home: Path, host: HostResults, asked: str | None, began: str) -> HostC
         cause = str(Complaint("It was not read.", "see the errors above."))
     standing = standing_in(home) if plan and (home / folders.STANDING_RECORD).exists() else None
     timed = (home / folders.LEASE_RECORD).exists()
-    left_s = lease.measure_left(home, datetime.now(timezone.utc)) if timed else None
+    left_s = lease.measure_left(home) if timed else None
     jobs, limited = [], left_s is not None
     if host.host and plan:
         limited = limited or host.host.allocation is not None
