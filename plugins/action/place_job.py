@@ -58,7 +58,7 @@ class ActionModule(Action):
                 raise lack
             inputs = jobs.digest_inputs(spec, Path(args["payload"]).name)
             run = f"{host.root}/{folders.RUNS}/{job.name}-{inputs}"
-            spec = jobs.limit_spec(spec, lease.find_end(folder))
+            spec = jobs.limit_spec(spec, lease.measure_left(folder))
         except jobs.NoRunError as reason:
             home = folder.parent / folders.FEDERATIONS if args["server"] else folder
             _refuse(home, jobs.make_verdict(job, home.name, reason.verdict, reason.message, reason.fix))

@@ -4,7 +4,6 @@
 import hashlib
 import zipfile
 from collections.abc import Collection, Iterable
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import NamedTuple
 
@@ -128,16 +127,15 @@ def place_sites(job: Job, host: HostRecord, plan: PlanRecord) -> tuple[Site, ...
     return assign_gpus(job, host)
 
 
-def limit_spec(spec: RunSpec, ends: datetime | None) -> RunSpec:
-    """Return ``spec`` with at most the time that is left until ``ends``, or in its allocation.
+def limit_spec(spec: RunSpec, left_s: float | None) -> RunSpec:
+    """Return ``spec`` with at most the time that is left of a lease, if it has one, or in its allocation.
 
     Raises:
         TooLateError: that is too little.
     """
-    left = (ends - datetime.now(timezone.utc)).total_seconds() if ends else None
-    limit = find_allowance(spec.job, left, spec.allocation)
+    limit = find_allowance(spec.job, left_s, spec.allocation)
     if limit is None:
-        raise explain_too_short(spec.job, left, spec.allocation)
+        raise explain_too_short(spec.job, left_s, spec.allocation)
     return replace(spec, job=replace(spec.job, limit_s=limit))
 
 
