@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.utils.display import Display
 
 from rekindle import records
@@ -17,7 +16,7 @@ from rekindle.actions.base import Action, TaskFailure
 from rekindle.actions.limits import fetch_file, limit_action
 from rekindle.host import folders
 from rekindle.host.archive import TOTAL_LIMIT, ArchiveError
-from rekindle.records import RecordError
+from rekindle.records import Complaint, RecordError
 from rekindle.records.layout import left_in
 from rekindle.records.text import fold_line
 from rekindle.results import collection
@@ -54,7 +53,7 @@ class ActionModule(Action):
             raise TaskFailure(f"The run could not be packed on the host: {complaint}")
         trips = 1 if placed.spec.job.federated else _ROUND_TRIPS
         now = clock.ask_clock(self._low_level_execute_command, args["python"], trips)
-        complaint = ""
+        failed: Exception | None = None
         with tempfile.TemporaryDirectory() as folder:
             archive = Path(folder, "run.tar.gz")
             try:
@@ -63,16 +62,11 @@ class ActionModule(Action):
                     parts.keep_part(archive, dest, now)
                 else:
                     collection.keep_run(archive, dest, placed, now, clock.take_last_line(answer))
-            except AnsibleConnectionFailure:
-                raise
-            except AnsibleError as error:
-                limit = f"{TOTAL_LIMIT >> 20} MiB"
-                complaint = f"{packed} could not be fetched, or has more than {limit}: {error}"
-            except (ArchiveError, RecordError) as error:
-                complaint = str(error)
+            except (ArchiveError, Complaint) as error:
+                failed = error
         self._low_level_execute_command(f"rm -f {shlex.quote(packed)}")
-        if complaint:
-            raise TaskFailure.parse(complaint)
+        if failed:
+            raise TaskFailure.parse(str(failed))
         if left := _left(dest):
             Display().display(f"{task_vars['inventory_hostname']} {args['job']}: {left}")
         return {}

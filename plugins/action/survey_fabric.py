@@ -6,7 +6,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from msgspec.structs import replace
 
 from rekindle import acceptance, records
@@ -64,14 +63,11 @@ class ActionModule(Action):
         """
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, folders.FABRIC_RECORD)
+            fetch_file(self._connection, there, str(path), FILE_LIMIT, _AGAIN)
             try:
-                fetch_file(self._connection, there, str(path), FILE_LIMIT)
                 found = records.read_record(path, records.FabricRecord)
-            except AnsibleConnectionFailure:
-                raise
-            except (AnsibleError, records.RecordError) as error:
-                why = error.message if isinstance(error, records.RecordError) else str(error)
-                raise TaskFailure(f"{there} cannot be collected: {why}", _AGAIN) from None
+            except records.RecordError as error:
+                raise TaskFailure(f"{there} cannot be collected: {error.message}", _AGAIN) from None
         named = {host for look in found.looks for host in look.hosts} | {*found.silent}
         is_of_nodes = len({*found.hosts}) == nodes and all(map(_NODE.fullmatch, found.hosts))
         if not (is_of_nodes if nodes else [*found.hosts] == hosts) or named - {*found.hosts}:

@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 import psutil
-from ansible.errors import AnsibleConnectionFailure
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from rekindle.host.archive import limit_files
 from rekindle.records import Complaint
@@ -98,15 +98,23 @@ def bound_execution(execute: Callable[..., dict[str, Any]]) -> Callable[..., dic
     return run
 
 
-def fetch_file(connection: Any, there: str, here: str, most: int) -> None:
+def fetch_file(connection: Any, there: str, here: str, most: int, fix: str = "") -> None:
     """Fetch a file of at most ``most`` bytes from a host.
 
     Raises:
-        AnsibleError: it cannot be fetched, or is larger.
+        AnsibleConnectionFailure: the host is lost.
+        Complaint: it cannot be fetched, or is larger; with that ``fix``.
         Flood: likewise, of a host without sftp, which sends it as an answer.
     """
-    with limit_files(most), limit_output(2 * most):
-        connection.fetch_file(there, here)
+    try:
+        with limit_files(most), limit_output(2 * most):
+            connection.fetch_file(there, here)
+    except AnsibleConnectionFailure:
+        raise
+    except (AnsibleError, OSError) as error:
+        limit = f"{most >> 20} MiB" if most >> 20 else f"{most >> 10} KiB"
+        message = f"{there} could not be fetched, or has more than {limit}: {error}"
+        raise Complaint(message, fix) from None
 
 
 @contextmanager
