@@ -30,6 +30,11 @@ def result_of(verdict, claim):
     return next(result for result in verdict.evidence if result.claim == claim)
 
 
+def states_of(verdict):
+    """Return the state of each check."""
+    return {result.claim: result.state for result in verdict.evidence}
+
+
 def each_event(file, change):
     """Return what puts every event of a run's file through ``change``, which alters it in place."""
 

@@ -46,6 +46,12 @@ def golden(request, tmp_path):
 
 
 @pytest.fixture
+def own_state(tmp_path, monkeypatch):
+    """Be a user of one's own, who has sent nothing before and has another key."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
 def clean_run(tmp_path):
     """Return a copy of a recorded run on CPU that passed."""
     return Path(shutil.copytree(RECORDINGS / "runs" / "pt_ddp-cpu-2", tmp_path / "run"))

@@ -56,12 +56,6 @@ def shell():
 
 
 @pytest.fixture
-def own_state(tmp_path, monkeypatch):
-    """Be a user who has sent nothing before."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
-@pytest.fixture
 def on_host(brought, shell):
     """Return what place_job is given of a host: its arguments, and how to ask it."""
     return {"payload": brought, "python": sys.executable}, {"_low_level_execute_command": shell}

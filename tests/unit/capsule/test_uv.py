@@ -9,10 +9,7 @@ import pytest
 from rekindle.capsule import uv
 from rekindle.records import RecordError
 
-
-@pytest.fixture(autouse=True)
-def own(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+pytestmark = pytest.mark.usefixtures("own_state")
 
 
 @pytest.fixture

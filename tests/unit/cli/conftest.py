@@ -46,13 +46,7 @@ def ask(call):
 
 
 @pytest.fixture
-def own(tmp_path, monkeypatch):
-    """Be a user of one's own, with a key of one's own."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
-@pytest.fixture
-def bring(clean_run, own):
+def bring(clean_run, own_state):
     """Return what places the recorded run on a host, and collects and seals it; it returns its folder."""
 
     def collect(results, host="gpu-1", failed=False):

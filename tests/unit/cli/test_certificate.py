@@ -13,7 +13,7 @@ from rekindle.results import certificate, seal, signature, state
 
 
 @pytest.fixture
-def page(call, own, tmp_path):
+def page(call, own_state, tmp_path):
     """Return the certificate of a host that is right and of one that is not."""
     right, slow = accepted("gpu-1", kind(4)), edited(accepted("gpu-2", kind(4)), "bf16_matmul", times(0.8), 3)
     folder = fill_accepted(tmp_path / "run", right, slow, hosts=["gpu-3"])
@@ -124,7 +124,7 @@ def test_what_the_key_signed_for_a_folder_is_no_certificate(page):
         certificate.find_page_signer(page)
 
 
-def test_a_host_s_words_are_text(call, own, tmp_path):
+def test_a_host_s_words_are_text(call, own_state, tmp_path):
     evil = "</td><script>alert(1)</script><footer>\x1b[31m"
     record = accepted("gpu-1", kind(2, evil))
     folder = fill_accepted(tmp_path / "run", record)
@@ -169,14 +169,14 @@ def test_what_another_key_sealed_is_not_certified(page, call, monkeypatch, tmp_p
 
 
 @pytest.mark.parametrize("option", ["--certificate", "--make-norms"])
-def test_a_place_that_cannot_be_written_is_one_sentence(call, own, tmp_path, option):
+def test_a_place_that_cannot_be_written_is_one_sentence(call, own_state, tmp_path, option):
     folder = fill_accepted(tmp_path / "run", *(accepted(f"gpu-{n}", kind(4)) for n in range(2)))
     seal.seal_folder(folder, None)
     status, _, err = call("accept", folder, option, tmp_path / "run" / "run.json" / "x")
     assert (status, "cannot be written" in err, "Fix: " in err) == (2, True, True)
 
 
-def test_norms_are_of_hosts_without_a_finding(call, own, tmp_path):
+def test_norms_are_of_hosts_without_a_finding(call, own_state, tmp_path):
     slow = edited(accepted("gpu-2", kind(4)), "bf16_matmul", times(0.8), 3)
     folder = fill_accepted(tmp_path / "run", accepted("gpu-1", kind(4)), accepted("gpu-3", kind(4)), slow)
     status, out, _ = call("accept", folder, "--make-norms", tmp_path / "norms.json")
@@ -187,7 +187,7 @@ def test_norms_are_of_hosts_without_a_finding(call, own, tmp_path):
     assert not (tmp_path / "x").exists()
 
 
-def test_a_run_that_has_a_fabric_alone_makes_norms_and_needs_a_past_to_be_judged(call, own, tmp_path):
+def test_a_run_that_has_a_fabric_alone_makes_norms_and_needs_a_past_to_be_judged(call, own_state, tmp_path):
     hosts = ("one", "two")
     figure = Bandwidth(op="all_reduce", size=1 << 20, gb_s=1.0)
     look = FabricLook(hosts=hosts, outcome="measured", bandwidths=(figure,))

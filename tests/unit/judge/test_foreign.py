@@ -6,7 +6,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from samples.edits import added, removed, replaced, result_of
+from samples.edits import added, removed, replaced, result_of, states_of
 
 from rekindle.judge import judge_run
 from rekindle.records import RecordError
@@ -30,10 +30,6 @@ SHOWN = (
     "no_error_logged",
     "trainers_print_no_failure",
 )
-
-
-def _states(verdict):
-    return {result.claim: result.state for result in verdict.evidence}
 
 
 def _archive(poc, change):
@@ -62,7 +58,7 @@ def test_a_clean_run_is_unproven_with_what_it_shows(foreign, named):
     verdict = judge_run(foreign / named)
     assert (verdict.verdict, verdict.job) == ("UNPROVEN", "hello_numpy")
     assert verdict.host in {"simulator_server", "example_project"}
-    assert _states(verdict) == dict.fromkeys(SHOWN, "holds")
+    assert states_of(verdict) == dict.fromkeys(SHOWN, "holds")
     shows = "NVFlare's files do not show what each site sent. They show: site-1, site-2 "
     assert verdict.cause.startswith(shows)
     assert 10 < verdict.duration_s < 60
@@ -84,7 +80,7 @@ def test_a_workspace_that_went_through_windows_is_the_same(foreign):
     for path in foreign.rglob("simulator/**/*.txt"):
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     after = judge_run(foreign / "simulator")
-    assert (after.verdict, after.cause, _states(after)) == (before.verdict, before.cause, _states(before))
+    assert (after.verdict, after.cause, states_of(after)) == (before.verdict, before.cause, states_of(before))
 
 
 def test_the_sites_and_the_rounds_are_reported(foreign):
@@ -102,7 +98,7 @@ def test_a_crashed_trainer_is_the_cause_of_a_failure(foreign):
     line = (foreign / "simulator-crash" / failed.file).read_text().splitlines()[failed.line - 1]
     assert line.endswith("ModuleNotFoundError: No module named 'no_such_module'")
     broken = {"results_are_good", "every_site_took_part", "rounds_completed", "no_error_logged"}
-    assert {claim for claim, state in _states(verdict).items() if state == "fails"} == broken
+    assert {claim for claim, state in states_of(verdict).items() if state == "fails"} == broken
 
 
 LOG, ERRORS = "server/log.txt", "server/log_error.txt"
@@ -133,7 +129,7 @@ BROKEN = [
 def test_a_trainer_that_nvflare_ends_with_its_run_has_not_failed(foreign):
     run = foreign / "simulator/hello_numpy"
     added("site-2/log.txt", GONE)(run)
-    assert _states(judge_run(run))["results_are_good"] != "fails"
+    assert states_of(judge_run(run))["results_are_good"] != "fails"
 
 
 @pytest.mark.parametrize(("damage", "claim", "state"), BROKEN)
@@ -141,7 +137,7 @@ def test_each_claim_fails_where_it_should(foreign, damage, claim, state):
     run = foreign / "simulator/hello_numpy"
     damage(run)
     verdict = judge_run(run)
-    assert _states(verdict)[claim] == state
+    assert states_of(verdict)[claim] == state
     assert verdict.verdict == ("FAIL" if state == "fails" else "UNPROVEN")
 
 
@@ -158,7 +154,7 @@ def test_a_poc_whose_job_still_runs_has_its_server_log_in_place(foreign):
         archive.extractall(foreign / "poc" / PROVISION / "server" / JOB)
     (store / "workspace").unlink()
     verdict = judge_run(foreign / "poc")
-    assert _states(verdict)["rounds_completed"] == "holds"
+    assert states_of(verdict)["rounds_completed"] == "holds"
     assert result_of(verdict, "came_to_its_end").file == f"{PROVISION}/server/{JOB}/log.txt"
 
 
@@ -168,7 +164,7 @@ def test_a_damaged_job_store_proves_nothing(foreign, size):
     path.write_bytes(path.read_bytes()[:size])
     verdict = judge_run(foreign / "poc")
     assert verdict.verdict == "UNPROVEN"
-    assert _states(verdict)["no_error_logged"] == "unknown"
+    assert states_of(verdict)["no_error_logged"] == "unknown"
 
 
 def test_of_several_runs_one_has_to_be_named(foreign):
@@ -190,7 +186,7 @@ def test_of_several_runs_one_has_to_be_named(foreign):
 def test_a_configuration_of_another_shape_has_no_rounds(foreign, content):
     for path in (foreign / "simulator").rglob("config_fed_server.json"):
         path.write_text(content)
-    assert _states(judge_run(foreign / "simulator"))["rounds_completed"] == "unknown"
+    assert states_of(judge_run(foreign / "simulator"))["rounds_completed"] == "unknown"
 
 
 def test_a_folder_beside_a_poc_is_no_run(foreign):

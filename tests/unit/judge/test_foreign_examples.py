@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from samples.edits import added, json_in, removed, replaced
+from samples.edits import added, json_in, removed, replaced, states_of
 
 from rekindle.judge import judge_run
 
@@ -35,10 +35,6 @@ BAD = {
 CONFIG = "server/simulate_job/app_server/config/config_fed_server.json"
 
 
-def _states(verdict):
-    return {result.claim: result.state for result in verdict.evidence}
-
-
 @pytest.fixture
 def example(tmp_path):
     """Return a function that copies a recorded workspace by its recording's name."""
@@ -56,7 +52,7 @@ def test_a_good_run_is_unproven_with_what_it_shows_and_what_not(name):
     assert verdict.verdict == "UNPROVEN"
     assert GOOD[name] in verdict.cause
     assert verdict.cause.startswith("NVFlare's files do not show what each site sent. They show: ")
-    assert "fails" not in _states(verdict).values()
+    assert "fails" not in states_of(verdict).values()
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -213,7 +209,7 @@ def test_what_breaks_a_run_breaks_a_claim(example, name, damage, claim, state):
     run = example(name)
     damage(run)
     verdict = judge_run(run)
-    states = _states(verdict)
+    states = states_of(verdict)
     assert states[claim] == state if claim else "fails" in states.values()
     if state == "fails":
         assert verdict.verdict == "FAIL"
@@ -229,7 +225,7 @@ def test_a_trainer_that_still_prints_is_not_hung(example):
 def test_harmless_errors_of_default_cross_validation_are_no_failure(example):
     run = example("cross-val")
     assert (run / "server/log_error.txt").stat().st_size > 0
-    assert _states(judge_run(run))["no_error_logged"] == "holds"
+    assert states_of(judge_run(run))["no_error_logged"] == "holds"
 
 
 @pytest.mark.parametrize("name", GOOD)
