@@ -31,6 +31,7 @@ HALVED = (
     "twentyfifth_failures.txt",
     "twentysixth_failures.txt",
     "twentyseventh_failures.txt",
+    "twentyeighth_failures.txt",
 )
 
 
