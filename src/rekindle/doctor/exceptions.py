@@ -69,7 +69,9 @@ class RaisedException(NamedTuple):
     more: str = ""
     """What goes on with its message in the next lines."""
     package: str = ""
-    """The installed one that raised it, where no frame is the job's own."""
+    """The installed one that raised it."""
+    giver: str = ""
+    """What called that: a line of the job's own, if a frame is one."""
     raiser: str = ""
     """The module of its last frame; ``<module>`` if a package raises as it is imported."""
 
@@ -82,7 +84,7 @@ class RaisedException(NamedTuple):
     def remedy(self) -> str:
         """What to do about one of which no more is known."""
         return (
-            f"See what the job gives to {self.package}, which raises this: its settings, arguments and data."
+            f"See what {self.giver} gives to {self.package}, which raises this: settings, arguments and data."
             if self.package
             else f"Correct what raises at {self.place}."
         )
@@ -119,7 +121,7 @@ def _raised(text: Text, match: re.Match[str]) -> RaisedException:
     frames = list(_FRAME.finditer(match["frames"]))
     own = [frame for frame in frames if not any(part in frame["file"] for part in _INSTALLED)]
     last = next(reversed(own or frames), None)
-    package = last and re.search(r"-packages/(\w{1,80})/", last["file"])
+    package = re.search(r"-packages/(\w{1,80})/", frames[-1]["file"]) if frames else None
     place = f"{re.split(_FOLDERS, last['file'])[-1]}:{last['line']}" if last else "an unknown place"
     message = (match["message"] or "").strip()
     for file, said, missing in _LACKS if frames else ():
@@ -133,7 +135,8 @@ def _raised(text: Text, match: re.Match[str]) -> RaisedException:
     importing = inside and frames[-1]["name"] == "<module>"
     at = "<module>" if importing else inside["module"] if inside else ""
     ends = match.start(), match.start("kind"), match.end()
-    return RaisedException(match["kind"], message, place, *ends, more, package[1] if package else "", at)
+    by, giver = (package[1], place if own else "the job") if package else ("", "")
+    return RaisedException(match["kind"], message, place, *ends, more, by, giver, at)
 
 
 def find_next(text: Text, number: int) -> str:
@@ -165,7 +168,8 @@ def explain_exception(raised: RaisedException, last: RaisedException, who: str =
         last: of its chain.
         who: raised it; nothing if that is not known.
     """
-    said_by = [f"{one.text} {one.more}" for one in (raised, last)] + [f"raised in {raised.raiser}"]
+    said_by = [f"{one.text} {one.more}" for one in (raised, last)]
+    said_by.insert(2 if raised.message else 0, f"raised in {raised.raiser}")
     known = [about for about in map(find_subject, said_by) if about]
     about = next((one for one in known if one.row.tells != "little"), next(iter(known), None))
     row = about.row if about else None
