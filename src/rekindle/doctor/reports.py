@@ -11,7 +11,7 @@ from rekindle.records import Finding, Layer
 from . import exceptions
 from .ansible_results import find_failed_task, find_settled_hosts, read_rest
 from .prefixes import TRAINER, find_producer
-from .roles import MemberLogs
+from .roles import MemberLogs, find_contact
 from .scan import SHORT, Match, make_find, quote_place, search_catalogue
 from .shapes import load_shape
 from .subjects import Level, Meaning, Subject, find_subject
@@ -97,14 +97,16 @@ def _judge(text: Text, one: Match, asked: int, went_on: dict[str, int], members:
     """Return what was found with whether it is an echo, and whether the process that printed it went on.
 
     It is one where a peer is gone, which is no failure if that had come to its end, and after the line in
-    which a scheduler ``asked`` all processes to end.
+    which a scheduler ``asked`` all processes to end. A connection came back if a result was sent later.
     """
     lost = one.finding.layer == "network" or one.finding.cause.startswith(_CUT_OFF)
     early = frozenset(line for line in one.covers if not (lost and members.is_lost(text, line)))
     killed = one.at > asked and one.finding.cause.startswith(_KILLED)
     raw = text.raw_line(one.at)
     lasts = not one.doubt and bool(_LASTS.search(raw))
-    stands = lasts or max(early) >= went_on.get(find_producer(raw), 0) if early else not members.over
+    nvflares = lost and find_producer(text.raw_line(min(one.covers))) != TRAINER
+    until = max(went_on.get(find_producer(raw), 0), find_contact(text) if nvflares else 0)
+    stands = lasts or max(early) >= until if early else not members.over
     return one._replace(covers=early, rank="echo" if killed or not early else one.rank, settled=not stands)
 
 

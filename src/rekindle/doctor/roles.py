@@ -69,6 +69,12 @@ def _loses_server(log: Text, stopped: str) -> bool:
     return log.time(log.raw.count("\n", 0, closed.start()) + 1) > stopped
 
 
+def find_contact(log: Text) -> int:
+    """Return the last line in which a site reached the server with a result; 0 if none did."""
+    last = max((match.start() for match in RETURNED.finditer(log.raw)), default=-1)
+    return log.raw.count("\n", 0, last) + 1 if last >= 0 else 0
+
+
 def find_echoes(found: Iterable[Match]) -> Iterator[Match]:
     """Yield what was found in one workspace; what the server reports after a site did is an echo.
 

@@ -26,6 +26,8 @@ _NAMES = re.compile(
     rf"{'|'.join(map(re.escape, (LOG, *PARTS)))}|.+\.(?:log|out|err|txt|stdout|stderr)(?:\.\d{1, 3})?"
     r"|syslog|messages|dmesg|std(?:out|err)"
 )
+_JOB_ID = re.compile(r"[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}")
+"""The name of a job's folder inside that of a member: NVFlare's POC and production modes have one a job."""
 _LAST = "~"
 _COPIES = re.compile(r"(?:logs|ports|nccl)(?:-[^/]+)?\.txt")
 """Files of an autopsy that are not searched: copies of logs, and files for people."""
@@ -125,9 +127,10 @@ class Text:
 
     @cached_property
     def member(self) -> str:
-        """Whose log of NVFlare's it is: the server's, a site's; nothing of another file."""
+        """Whose log of NVFlare's it is: the server's, a site's, of one job too; nothing of another file."""
         path = Path(self.file)
-        return path.parent.name if path.name in (LOG, *PARTS) else ""
+        folder = path.parent.parent if _JOB_ID.fullmatch(path.parent.name) else path.parent
+        return folder.name if path.name in (LOG, *PARTS) else ""
 
     @cached_property
     def nearness(self) -> int:

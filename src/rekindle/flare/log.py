@@ -22,6 +22,7 @@ OF_TORCH = r"(?:\[rank\d{1,6}\]: ?)?(?:[CDEIVW]\d{4} [\d:.]{8,20} \d{1,10} \S{1,
 _RECORD = re.compile(rf"({_STAMP}) - ([\w.]{{1,200}}) - ([A-Z]{{1,10}}) - (?:(\[identity=[^\]]*\]) - )?(.*)")
 WENT_ON = re.compile(
     r"\bFinished \w{1,40}(?: Training)?\.|FINISHED:COMPLETED|\bSuccessfully registered client"
+    r"|get result: \(scheduled\)"
 )
 """What NVFlare's server and clients log only where all is well again, or came to its end."""
 ENDED = re.compile(r"\bEND_RUN fired|End the Simulator run")
