@@ -18,8 +18,8 @@ from .subjects import Level, Meaning, Subject, find_subject
 from .texts import Text
 
 _CUT, _BEFORE = 4000, 200
-_LEVEL, _INFORMS, _BENIGN, _PROGRESS, _LASTS, _FAILS, _CONTEXT = map(
-    load_shape, ("level", "informs", "benign", "progress", "lasts", "fails", "context")
+_LEVEL, _INFORMS, _BENIGN, _PROGRESS, _LASTS, _FAILS, _CONTEXT, _ENDED = map(
+    load_shape, ("level", "informs", "benign", "progress", "lasts", "fails", "context", "ended")
 )
 _GOES_ON = re.compile(
     r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|│ +(?=\()|status = |details = |hint: (?=An index URL)|\[?msg\]?:)\s*"
@@ -50,6 +50,8 @@ class ReportLine(NamedTuple):
     warns: bool
     """Whether it is marked as less than an error."""
     progress: bool
+    layer: Layer | None
+    """Of an error of which no word is known: by who printed it."""
 
 
 def find_reports(
@@ -136,8 +138,7 @@ def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
     marked = ansible or ((line.level or fails) and not _BENIGN.search(line.text))
     if not (fails and about.is_certain if line.warns else marked):
         return
-    of_trainer = find_producer(text.raw_line(line.number)) == TRAINER
-    layer: Layer | None = row.layer if about is not _NOTHING else "job" if of_trainer else None
+    layer = line.layer if about is _NOTHING else row.layer
     meaning = f"{row.meaning}: " if row.meaning else ""
     finding = Finding(
         name=f"{layer.lower()}_error" if layer else "unknown_error",
@@ -155,7 +156,8 @@ def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
 def _lines(text: Text) -> Iterator[ReportLine]:
     """Yield the lines of ``text``, in order.
 
-    What only goes on with a message is joined to it; a bar that was shown before is no progress.
+    What only goes on with a message is joined to it; a bar that was shown before is no progress. The last
+    line of a service that ended is an error, as programs say last why they end.
     """
     last: ReportLine | None = None
     bars: set[str] = set()
@@ -173,7 +175,8 @@ def _lines(text: Text) -> Iterator[ReportLine]:
             line = line._replace(progress=bar[0] not in bars)
             bars.add(bar[0])
         if last:
-            yield last
+            ended = _ENDED.search(line.text) and not last.progress
+            yield last._replace(level=True, warns=False, layer=last.layer or "host") if ended else last
         last = line
     if last:
         yield last
@@ -200,4 +203,5 @@ def _line(text: Text, number: int, of_nvflare: bool) -> ReportLine:
         level=level,
         warns=bool(informs) and not level,
         progress=bool(progress.search(content)) and not _FAILS.search(content),
+        layer="job" if trainers else None,
     )
