@@ -35,6 +35,16 @@ _OWN = re.compile(
     r"aggregators?|executors?|learners?|train\w{0,10}|client\w{0,10}|server\w{0,10}|my_?\w{1,60})"
 )
 """How people call modules of their own, and nobody a package."""
+_PACKAGES = {
+    "cv2": "opencv-python-headless",
+    "google": "protobuf",
+    "PIL": "pillow",
+    "pkg_resources": "setuptools<81",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "PyYAML",
+}
+"""Packages whose modules have another name."""
 _GONE = frozenset(("asynchat", "asyncore", "cgi", "distutils", "imp", "pipes", "smtpd", "telnetlib"))
 """Modules that newer Pythons no longer have."""
 
@@ -90,7 +100,8 @@ def _missing(cause: str, installed: Mapping[str, str]) -> tuple[str, dict[str, s
         top = match["name"].partition(".")[0]
         kind = "hidden" if match["hidden"] else _kind(match["name"], top, installed)
         name = top if match["hidden"] else match["name"]
-    return kind, {"name": name, "package": name.partition(".")[0]}
+    top = name.partition(".")[0]
+    return kind, {"name": name, "package": top, "wanted": _PACKAGES.get(top, f"the package that has {name}")}
 
 
 def _kind(name: str, top: str, installed: Mapping[str, str]) -> str:
