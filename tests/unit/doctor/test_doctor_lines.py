@@ -188,3 +188,47 @@ def test_a_trainers_error_that_nobody_knows_comes_before_a_death_that_nobody_exp
     log = texts.decode_text("site-1/log.txt", (said + died).encode())
     cause, *_ = diagnose_texts([log]).findings
     assert (cause.layer, cause.cause) == ("job", "the gate is shut")
+
+
+RAISED = 'Traceback (most recent call last):\n  File "/w/fit.py", line 9, in main\n    {}\n'
+INSIDE = '  File "/v/lib/python3.11/{}.py", line 5, in f\n    g()\n'
+
+
+def test_what_a_package_raises_is_told_to_the_line_that_gave_it_that():
+    inside = INSIDE.format("site-packages/wandb/sdk/port")
+    finding = _diagnose(
+        RAISED.format("wandb.init()") + inside + "wandb.sdk.port.PortError: no port after 30 s"
+    )[0]
+    assert (
+        finding.remedy == "See what fit.py:9 gives to wandb, which raises this: settings, arguments and data."
+    )
+
+
+@pytest.mark.parametrize(
+    ("where", "raised", "meaning"),
+    [
+        ("multiprocessing/connection", "EOFError", "A worker process died: EOFError at fit.py:9"),
+        ("multiprocessing/connection", "EOFError: Ran out of input", "A file has not the content"),
+        ("zipfile", "EOFError", "A file has not the content"),
+    ],
+)
+def test_an_exception_without_a_message_is_told_first_by_where_it_is_raised(where, raised, meaning):
+    assert _diagnose(RAISED.format("read()") + INSIDE.format(where) + raised)[0].cause.startswith(meaning)
+
+
+@pytest.mark.parametrize(
+    ("status", "lines"), [("code=exited, status=1/FAILURE", [2]), ("code=exited, status=0/SUCCESS", [])]
+)
+def test_the_last_line_of_a_service_that_ended_is_an_error_of_the_hosts(status, lines):
+    log = (
+        "Nov 20 10:00:00 n1 shaped[7]: reads /etc/shaped.toml\n"
+        "Nov 20 10:00:00 n1 shaped[7]: shaper 4 is above root 2\n"
+        f"Nov 20 10:00:00 n1 systemd[1]: shaped.service: Main process exited, {status}\n"
+    )
+    assert [(one.layer, one.line) for one in _diagnose(log) if not one.echo] == [("host", at) for at in lines]
+
+
+def test_a_module_whose_package_has_another_name_is_told_by_that():
+    assert (
+        "List opencv-python-headless as" in _diagnose("ModuleNotFoundError: No module named 'cv2'")[0].remedy
+    )
