@@ -68,10 +68,8 @@ class RaisedException(NamedTuple):
     end: int
     more: str = ""
     """What goes on with its message in the next lines."""
-    package: str = ""
-    """The installed one that raised it."""
-    giver: str = ""
-    """What called that: a line of the job's own, if a frame is one."""
+    remedy: str = ""
+    """What to do about one of which no more is known, if an installed package raises it."""
     raiser: str = ""
     """The module of its last frame; ``<module>`` if a package raises as it is imported."""
 
@@ -79,15 +77,6 @@ class RaisedException(NamedTuple):
     def text(self) -> str:
         """Its kind, without its module, and its message."""
         return f"{self.kind.rpartition('.')[2]}: {self.message}".rstrip(": ")
-
-    @property
-    def remedy(self) -> str:
-        """What to do about one of which no more is known."""
-        return (
-            f"See what {self.giver} gives to {self.package}, which raises this: settings, arguments and data."
-            if self.package
-            else f"Correct what raises at {self.place}."
-        )
 
     @property
     def reports(self) -> bool:
@@ -135,8 +124,9 @@ def _raised(text: Text, match: re.Match[str]) -> RaisedException:
     importing = inside and frames[-1]["name"] == "<module>"
     at = "<module>" if importing else inside["module"] if inside else ""
     ends = match.start(), match.start("kind"), match.end()
-    by, giver = (package[1], place if own else "the job") if package else ("", "")
-    return RaisedException(match["kind"], message, place, *ends, more, by, giver, at)
+    gives = f"See what {place if own else 'the job'} gives to {package[1]}" if package else ""
+    remedy = gives and f"{gives}, which raises this: settings, arguments and data."
+    return RaisedException(match["kind"], message, place, *ends, more, remedy, at)
 
 
 def find_next(text: Text, number: int) -> str:
@@ -183,7 +173,7 @@ def explain_exception(raised: RaisedException, last: RaisedException, who: str =
         name="exception",
         cause=f"{who} raised {said}." if who else meaning,
         layer=row.layer if row and row.rank != "echo" else of_nvflare,
-        remedy=ours.remedy if ours else raised.remedy,
+        remedy=ours.remedy if ours else raised.remedy or f"Correct what raises at {raised.place}.",
         confidence="certain" if who else "likely",
     )
     return finding, "symptom" if row and row.rank in ("symptom", "echo") else "cause"

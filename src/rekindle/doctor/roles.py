@@ -76,18 +76,11 @@ def find_contact(log: Text) -> int:
 
 
 def find_echoes(found: Iterable[Match]) -> Iterator[Match]:
-    """Yield what was found in one workspace; what the server reports after a site did is an echo.
-
-    What the catalogue knows of the server is one only of what says more.
-    """
+    """Yield what was found in one workspace; what the server reports after a site did is an echo."""
     found = list(found)
-    of_sites = [one for one in found if one.nearness == 0 and one.fails]
-    guessed = min((one.time for one in of_sites), default=_NEVER)
-    known = min((one.time for one in of_sites if one.rank != "guess"), default=_NEVER)
+    reported = min((one.time for one in found if one.nearness == 0 and one.fails), default=_NEVER)
     for one in found:
-        after = known if not one.doubt else guessed
-        follows = one.nearness == 1 and one.time >= after and not (not one.doubt and one.rank == "cause")
-        yield one._replace(rank="echo") if follows else one
+        yield one._replace(rank="echo") if one.nearness == 1 and one.time >= reported else one
 
 
 def find_silent(members: MemberLogs) -> Iterator[Match]:
