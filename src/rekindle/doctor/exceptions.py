@@ -110,7 +110,6 @@ def _raised(text: Text, match: re.Match[str]) -> RaisedException:
     frames = list(_FRAME.finditer(match["frames"]))
     own = [frame for frame in frames if not any(part in frame["file"] for part in _INSTALLED)]
     last = next(reversed(own or frames), None)
-    package = re.search(r"-packages/(\w{1,80})/", frames[-1]["file"]) if frames else None
     place = f"{re.split(_FOLDERS, last['file'])[-1]}:{last['line']}" if last else "an unknown place"
     message = (match["message"] or "").strip()
     for file, said, missing in _LACKS if frames else ():
@@ -121,11 +120,12 @@ def _raised(text: Text, match: re.Match[str]) -> RaisedException:
     if match[0].endswith(":"):
         message, more = f"{message} {find_next(text, number)}", ""
     inside = _PACKAGE.search(frames[-1]["file"]) if frames else None
-    importing = inside and frames[-1]["name"] == "<module>"
-    at = "<module>" if importing else inside["module"] if inside else ""
+    module = inside["module"] if inside else ""
+    at = "<module>" if inside and frames[-1]["name"] == "<module>" else module
     ends = match.start(), match.start("kind"), match.end()
-    gives = f"See what {place if own else 'the job'} gives to {package[1]}" if package else ""
-    remedy = gives and f"{gives}, which raises this: settings, arguments and data."
+    gives = f"See what {place if own else 'the job'} gives to {module.partition('/')[0]}"
+    of_package = inside and "-packages/" in inside[0]
+    remedy = f"{gives}, which raises this: settings, arguments and data." if of_package else ""
     return RaisedException(match["kind"], message, place, *ends, more, remedy, at)
 
 
