@@ -232,3 +232,17 @@ def test_a_module_whose_package_has_another_name_is_told_by_that():
     assert (
         "List opencv-python-headless as" in _diagnose("ModuleNotFoundError: No module named 'cv2'")[0].remedy
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("/src/mem/heap.cpp:1510: non-zero status: 101 cuMemCreate failed", 1),
+        ("/src/init/init.cu:check:1080: initialization failed, exiting", 1),
+        ("/src/a.h:7: note: expanded from macro", 0),
+        ("2026-11-20 10:00:00 [7.0] error: the gate is shut", 1),
+    ],
+)
+def test_a_line_of_a_source_file_and_a_bracketed_word_before_a_level_report_an_error(line, shown):
+    found = diagnose_texts([texts.decode_text("log.txt", f"begins\n{line}\nends\n".encode())])
+    assert len(found.timeline) == shown
