@@ -40,17 +40,6 @@ _INSTALLED = ("site-packages/", "dist-packages/", "/lib/python", "<frozen ", "/r
 _QUOTED = 200
 ENDINGS = ("SignalException", "ChildFailedError", "SystemExit", "KeyboardInterrupt", "_Interrupted")
 """Exceptions that end a process on request, or report that another one failed."""
-_PROGRAM = re.compile(r"\[Errno 2\] No such file or directory: '[^'/\n]{1,200}'")
-"""What Python says where it was to start a program and no folder of PATH has it."""
-_LACKS = (
-    (re.compile(r"/subprocess\.py$"), _PROGRAM, "a program"),
-    (
-        re.compile(r"<frozen os>|/python[\d.]{1,6}/os\.py$"),
-        re.compile(r"'\w{1,200}'"),
-        "an environment variable",
-    ),
-)
-"""What is missing where the last frame is of such a file and the message is this."""
 _RAISED_AGAIN = re.compile(r"Caught \w{1,80} in ")
 """How a message begins that torch gives an exception of a worker's, whose own traceback follows."""
 
@@ -112,9 +101,6 @@ def _raised(text: Text, match: re.Match[str]) -> RaisedException:
     last = next(reversed(own or frames), None)
     place = f"{re.split(_FOLDERS, last['file'])[-1]}:{last['line']}" if last else "an unknown place"
     message = (match["message"] or "").strip()
-    for file, said, missing in _LACKS if frames else ():
-        if file.search(frames[-1]["file"]) and said.fullmatch(message):
-            message += f" ({missing})"
     number = text.line(match.end())
     more = " ".join(_further(text, number))
     if match[0].endswith(":"):
@@ -158,20 +144,20 @@ def explain_exception(raised: RaisedException, last: RaisedException, who: str =
         last: of its chain.
         who: raised it; nothing if that is not known.
     """
-    said_by = [f"{one.text} {one.more}" for one in (raised, last)]
-    said_by.insert(2 if raised.message else 0, f"raised in {raised.raiser}")
+    where, said = f"raised in {raised.raiser}", [f"{one.text} {one.more}" for one in (raised, last)]
+    said_by = [*said, f"{raised.text} {where}"] if raised.message else [where, *said]
     known = [about for about in map(find_subject, said_by) if about]
-    about = next((one for one in known if one.row.tells != "little"), next(iter(known), None))
+    about = min(known, key=lambda one: one.level, default=None)
     row = about.row if about else None
     ours = row if row and row.rank != "echo" and row.tells != "little" else None
     then = f", then {cut_line(last.text, 120)}" if last is not raised and not last.reports else ""
-    said = cut_line(f"{raised.text} {raised.more}" if ours else raised.text, 90 if then else _QUOTED)
-    said = f"{said.rstrip('.')} at {raised.place}{then}"
-    meaning = f"{ours.meaning}: {said}" if ours and ours.meaning else f"A process raised {said}."
+    quoted = cut_line(f"{raised.text} {raised.more}" if ours else raised.text, 90 if then else _QUOTED)
+    quoted = f"{quoted.rstrip('.')} at {raised.place}{then}"
+    meaning = f"{ours.meaning}: {quoted}" if ours and ours.meaning else f"A process raised {quoted}."
     of_nvflare: Layer = "NVFlare" if raised.kind.startswith("nvflare.") else "job"
     finding = Finding(
         name="exception",
-        cause=f"{who} raised {said}." if who else meaning,
+        cause=f"{who} raised {quoted}." if who else meaning,
         layer=row.layer if row and row.rank != "echo" else of_nvflare,
         remedy=ours.remedy if ours else raised.remedy or f"Correct what raises at {raised.place}.",
         confidence="certain" if who else "likely",
