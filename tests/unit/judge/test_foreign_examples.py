@@ -23,7 +23,7 @@ GOOD = {
     "mlflow-at-sites": "FedAvg completed 5 of 5 rounds.",
 }
 BAD = {
-    "one-empty-result": ("FAIL", "site-1 returned a result without parameters."),
+    "one-empty-result": ("FAIL", "site-1 returned a result without parameters, which NVFlare left out."),
     "raises-before-init": ("FAIL", "A process raised ValueError: before at client.py:47."),
     "cyclic-site-fails": ("FAIL", "A process raised ValueError: broken at client.py:73."),
     "cross-val-no-model": ("FAIL", "A file is missing: Unable to load NP Model: FileNotFoundError"),
