@@ -122,10 +122,14 @@ def main() -> None:
     """Print the report; an exception is the probe's failure."""
     given = [gpu for gpu in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if gpu]
     with tempfile.TemporaryDirectory() as folder:
+        compiling = mp.get_context("fork").Process(target=_load_compiler)
+        compiling.start()  # meanwhile, as bytecode takes seconds
         ranks = _Ranks(len(given), folder)
-        _load_compiler()
         build = describe_build()
         gpus = ranks.wait()
+    compiling.join()
+    if compiling.exitcode:
+        _load_compiler()  # it raises here what it raised there
     collective = {"backend": ranks.backend, "ranks": ranks.count}
     print(json.dumps({"build": build, "gpus": gpus, "collective": collective}))
 
