@@ -71,7 +71,7 @@ HOLDS = {
     """,
     "a sketch has no place for what is infinite, and weights that are NaN have none": """
         assert fingerprint_weights({**TREE, "d": np.array([1, np.nan])}).sketch == ()
-        blank = fingerprint_weights({**TREE, "d": np.array([1, 0])}).sketch
+        blank = fingerprint_weights({**TREE, "d": np.array([1.0, 0.0])}).sketch
         assert fingerprint_weights({**TREE, "d": np.array([1, -np.inf])}).sketch == blank
         assert fingerprint_weights({}).sketch == (0.0,) * 8
     """,
