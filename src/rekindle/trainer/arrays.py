@@ -71,7 +71,7 @@ def walk_values(*arrays: Any) -> Iterator[tuple[Any, ...]]:
     """
     for parts in walk_parts(*arrays):
         values: list[Any] = [None if part is None else part.astype("float64") for part in parts]
-        first, second = values[:2]
+        first, second = (*values, None)[:2]
         if second is not None and not math.isfinite(first.sum()):
             alike = (first == second) & (abs(first) == math.inf)
             for part in values:
@@ -85,6 +85,23 @@ def walk_parts(*arrays: Any) -> Iterator[tuple[Any, ...]]:
     flat = [None if array is None else array.reshape(-1) for array in arrays]
     for start in range(0, max(array.size for array in flat if array is not None), _AT_ONCE):
         yield tuple(None if array is None else array[start : start + _AT_ONCE] for array in flat)
+
+
+def sum_squares(numbers: Any) -> float:
+    """Return the sum of the squares of what is not infinite in an array; NaN if a number is."""
+    found = _sum_squares(numbers)
+    return _sum_squares(_blank_infinite(numbers)) if found == math.inf else found
+
+
+def _sum_squares(numbers: Any) -> float:
+    return sum((sum_products(part, part) for (part,) in walk_values(numbers)), 0.0)
+
+
+def _blank_infinite(values: Any) -> Any:
+    """Return an array with 0 for what is infinite, as of a mask of attention, which each model has."""
+    import numpy as np  # noqa: PLC0415 - as above
+
+    return np.where(np.isinf(values), 0.0, values)
 
 
 def count_infinite(leaf: Any) -> int:
@@ -110,7 +127,7 @@ def sketch_model(tree: Any) -> dict[str, Any]:
         numbers = np.ascontiguousarray(convert_array(leaf), dtype=np.float32).reshape(-1)
         values += numbers.size
         infinite += count_infinite(numbers)
-        squares += sum(sum_products(part, part) for part, _ in walk_values(numbers, numbers))
+        squares += sum_squares(numbers)
         if not BUFFER.search(name):
             digests.append(hashlib.sha256(numbers).digest())
     return {
@@ -152,8 +169,8 @@ def sketch_weights(tree: Mapping[str, Any]) -> tuple[float, ...]:
     sums, seen = np.zeros(_PARTS), 0
     for _, values in _leaves(tree):
         row = _sum_row(values)
-        if not np.isfinite(row).all():  # as of a mask of attention, which is the same in each model
-            row = _sum_row(np.where(np.isinf(values), 0.0, values))
+        if not np.isfinite(row).all():
+            row = _sum_row(_blank_infinite(values))
         sums += np.roll(row.reshape(-1, _PARTS).sum(axis=0), seen)
         seen += values.size
     return tuple(sums.tolist()) if np.isfinite(sums).all() else ()

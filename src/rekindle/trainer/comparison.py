@@ -8,7 +8,7 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from .arrays import BUFFER, convert_array, sum_products, walk_leaves, walk_parts, walk_values
+from .arrays import BUFFER, convert_array, sum_products, sum_squares, walk_leaves, walk_parts, walk_values
 from .correlation import LEAST_LEAF, Correlation, Moments
 
 _OF_KERAS = re.compile(r"(.*)_nvf_(\d{1,9})$")
@@ -205,7 +205,7 @@ def _rms(sent: Mapping[str, Any]) -> float:
     for numbers in (convert_array(leaf) for leaf in sent.values() if not isinstance(leaf, bytes)):
         if numbers.dtype.kind == "f":
             count += numbers.size
-            squares += sum(sum_products(values, values) for values, _ in walk_values(numbers, numbers))
+            squares += sum_squares(numbers)
     return math.sqrt(squares / count) if count else 0.0
 
 

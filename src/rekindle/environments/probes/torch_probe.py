@@ -85,20 +85,13 @@ class _Ranks:
         )
 
     def _compute(self, rank: int, gpus: int) -> None:
-        device = torch.device("cpu")
-        if gpus:
-            seen = torch.cuda.device_count()
-            if rank < seen:
-                device = torch.device("cuda", rank)
-                torch.cuda.set_device(device)
-                gpu = _probe_gpu(rank)
-                if not gpu["matmul_error"] < TOLERANCE:
-                    raise RuntimeError(
-                        f"a product on {gpu['name']} is off by {gpu['matmul_error']:.2g} (relative)"
-                    )
-                self._found.put((rank, gpu))
-            if seen < gpus:
-                return
+        device = torch.device("cuda", rank) if gpus else torch.device("cpu")
+        seen = torch.cuda.device_count() if gpus else 0
+        if rank < seen:
+            torch.cuda.set_device(device)
+            self._multiply(rank)
+        if seen < gpus:
+            return
         if self._products.wait() == 0:
             print("the products are right", flush=True)
         dist.init_process_group(self.backend, init_method=self._store, rank=rank, world_size=self.count)
@@ -107,6 +100,12 @@ class _Ranks:
         if not bool((total == self.count * (self.count + 1) / 2).all()):
             raise RuntimeError(f"rank {rank} got a wrong sum over {self.count} ranks with {self.backend}")
         dist.destroy_process_group()
+
+    def _multiply(self, index: int) -> None:
+        gpu = _probe_gpu(index)
+        if not gpu["matmul_error"] < TOLERANCE:
+            raise RuntimeError(f"a product on {gpu['name']} is off by {gpu['matmul_error']:.2g} (relative)")
+        self._found.put((index, gpu))
 
     def wait(self) -> list[dict[str, Any]]:
         """Return the GPUs once all have ended; an exception of theirs is raised."""
