@@ -49,6 +49,16 @@ def test_a_fabric_as_it_should_be_passes(survey):
     assert "host × host" in (done.results / "report.html").read_text()
 
 
+def test_a_host_whose_cpu_others_use_passes(four, survey):
+    """Two of three operations wait there, as for a CPU, by a quarter of what one takes."""
+    waits = (
+        "all_reduce.turn = getattr(all_reduce, 'turn', 0) + 1; time.sleep(0.02 * (all_reduce.turn % 3 > 0))"
+    )
+    with broken(four, one=waits):
+        done, verdicts, _ = survey()
+    assert {host: of.cause for host, of in verdicts.items()} == dict.fromkeys(HOSTS), done.output
+
+
 def test_a_slow_link_and_one_that_drops_packets_are_named(four, survey):
     network.shape_ways(four.number, len(HOSTS), slow=[(1, 2)], lossy=[(3, 4)])
     try:

@@ -15,7 +15,10 @@ Amount = Annotated[float, Meta(ge=0, le=1e12)]
 
 
 class Bandwidth(Record, kw_only=True, frozen=True):
-    """Bus bandwidth of one collective at one size."""
+    """Bus bandwidth of one collective at one size, as a tenth of the operations have it.
+
+    The rest is delayed by a CPU that others use, which is no fault of a link.
+    """
 
     op: Literal["all_reduce", "all_gather"]
     size: Integer
@@ -34,7 +37,7 @@ class FabricLook(Record, kw_only=True, frozen=True):
     wrong: Integer = 0
     """Values that are not what they have to be, bit by bit; the most that any rank saw."""
     latency_us: Amount | None = None
-    """Of an all-reduce of 8 bytes, as a tenth of them do it: a CPU that others use delays the rest."""
+    """Of an all-reduce of 8 bytes, as a tenth of them do it."""
     bandwidths: Annotated[tuple[Bandwidth, ...], Meta(max_length=40)] = ()
     resent: Annotated[float, Meta(ge=0, le=1)] | None = None
     """Share of TCP's segments that a host sent twice, the largest of these hosts."""
