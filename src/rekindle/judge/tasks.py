@@ -80,10 +80,10 @@ def _of_training(
 ) -> list[EvidenceLine[TaskEvent]]:
     """Return the results of training.
 
-    Without those of rounds in which sites validate, as NVFlare's SVM, and of a first round in which no site
-    trains, as with a rate that begins at 0.
+    Without metrics alone, those of rounds in which sites validate, as NVFlare's SVM, and of a first round in
+    which no site trains, as with a rate that begins at 0.
     """
-    lines = [line for line in results if line.event.task == TRAINS]
+    lines = [line for line in results if line.event.task == TRAINS and line.event.kind != "METRICS"]
     if not lines:
         weights = [line for line in results if line.event.kind.startswith("WEIGHT")]
         lines = [line for line in weights if line.event.task not in _NOT_TRAINED]

@@ -97,6 +97,9 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         got = read_dxo_data(exchanged)
         sent = dict(walk_leaves(self._sent.pop(sender, None)))
         meta, of = exchanged.get("meta") or {}, read_dxo_kind(exchanged)
+        metrics = _metrics(meta.get("initial_metrics"))
+        if metrics and not sent and not next(walk_leaves(got), None):  # NVFlare sends them as empty weights
+            got, of = metrics, "METRICS"
         if of == "METRICS" and isinstance(got, dict):  # of a site without a class, one may be undefined
             got = {name: value for name, value in _metrics(got).items() if math.isfinite(value)}
         number = self._rounds.pop(sender, None)  # an executor of a user's own may not send it back
@@ -130,7 +133,7 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             names=digest_names(weights),
             sketch=sketch_weights(weights) if weights else (),
             sent=sketch_weights({name: sent[name] for name in shared}) if shared else (),
-            metrics=_metrics(meta.get("initial_metrics")),
+            metrics=metrics,
         )
 
 

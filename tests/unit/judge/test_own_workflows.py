@@ -78,6 +78,13 @@ def test_results_without_floating_point_numbers_are_counted_too(run):
     assert "was received in 3 rounds of Own." in result_of(judge_run(run), "rounds_completed").message
 
 
+def test_metrics_alone_are_no_training(run):
+    events(run / "evidence/server.jsonl", lambda event: {**event, "kind": "METRICS"})
+    result = result_of(judge_run(run), "every_site_trained")
+    assert result.state == "unknown"
+    assert "leave every_site_trained out of job.yml's proof" in result.message
+
+
 @pytest.mark.parametrize(("shown", "state"), [(False, "holds"), (True, "unknown")])
 def test_a_console_may_have_nothing_to_show_of_a_users_own_classes(run, shown, state):
     (run / "job.log").write_text("")

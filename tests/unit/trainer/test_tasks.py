@@ -3,6 +3,7 @@
 
 import sys
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 
@@ -74,3 +75,37 @@ def test_a_result_of_integers_is_recorded_as_the_servers_filters_leave_it(tasks,
     for event in ("before result", "after result"):
         witness.handle_event(event, context({"w": leaf}))
     assert seen == [when]
+
+
+@pytest.mark.parametrize(
+    ("sent", "metrics", "recorded"),
+    [
+        ({}, {"accuracy": 0.5}, ("METRICS", {"accuracy": 0.5})),
+        ({"w": 1.0}, {"accuracy": 0.5}, ("WEIGHTS", {})),
+        ({}, {}, ("WEIGHTS", {})),
+    ],
+    ids=["no model is there", "a model was sent", "nothing is there"],
+)
+def test_metrics_that_answer_a_task_without_a_model_are_the_result(
+    tasks, monkeypatch, sent, metrics, recorded
+):
+    written = {}
+    monkeypatch.setattr(
+        tasks, "Evidence", lambda _: SimpleNamespace(write=lambda _, **of: written.update(of))
+    )
+    monkeypatch.setattr(tasks, "compare_result", lambda _, got, *__, **___: Compared(got))
+    monkeypatch.setattr(tasks, "digest_names", len)
+    monkeypatch.setattr(tasks, "sketch_weights", len)
+    monkeypatch.setattr(tasks, "FLMetaKey", SimpleNamespace(NUM_STEPS_CURRENT_ROUND="steps"))
+    witness = tasks.TaskWitness()
+    witness.handle_event("before data", context(sent))
+    result = Task(DXO={"kind": "WEIGHTS", "data": {}, "meta": {"initial_metrics": metrics}})
+    result.get_return_code = lambda: "OK"
+    witness._record_result("site-1", "train", result)
+    assert (written["kind"], written["got"]) == recorded
+
+
+class Compared(NamedTuple):
+    """What is compared, in place of the figures."""
+
+    got: dict

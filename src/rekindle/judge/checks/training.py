@@ -212,7 +212,13 @@ def _trainers(run: Run) -> set[str]:
 
 
 def _silent_sites(run: Run) -> Iterator[Result]:
-    if silent := sorted(_trainers(run) - {line.event.site for line in run.training.results}):
+    figures = next((line for line in run.results if line.event.kind == "METRICS"), None)
+    if figures and not run.training.results:
+        message = (
+            "No task sent a model, and sites answered with metrics alone: leave every_site_trained out of "
+        )
+        yield unknown(f"{message}job.yml's proof if nothing has to be trained.", figures)
+    elif silent := sorted(_trainers(run) - {line.event.site for line in run.training.results}):
         announced = ", ".join(read_sites(run.workspace)) or "none"
         yield unknown(f"The server had no training result of {silent[0]}; the job announced {announced}.")
 
