@@ -14,8 +14,8 @@ _RATES = (0.1, 10.0)
 """Of the step that a server makes of the mean change: smaller or larger ones learn nothing, or diverge."""
 _OFF, _AGAINST = 0.2, 0.9
 """Of a model that is a multiple of the mean; cosine of a step that goes away from the results."""
-_STEPS, _LARGE, _BACK = 3, 0.25, 0.7
-"""Of a model that goes to and fro: its steps, each as a share of it, and the cosine with the one before."""
+_STEPS, _FAR, _BACK = 3, 0.5, 0.7
+"""Of a model that goes to and fro: steps, a result's way as a share of it, cosine of two steps in a row."""
 _COMBINED = 8
 """Sites of which every combination is tried, at most."""
 Round = tuple[list[TaskEvent], Sketch]
@@ -80,17 +80,16 @@ def _adds_up(rounds: Sequence[Round]) -> bool:
 
 def find_swing(rounds: Sequence[Round]) -> bool:
     """Return whether each round, all of the same sites, takes back much of what the one before changed."""
+    of_all = [event for events, _ in rounds for event in events]
     if len(rounds) < _STEPS or len({frozenset(event.site for event in events) for events, _ in rounds}) > 1:
+        return False
+    if not all(event.kind == "WEIGHTS" and (event.moved or 0) > _FAR * (event.norm or 0) for event in of_all):
         return False
     models = [*(events[0].sent for events, _ in rounds), rounds[-1][1]]
     if len({*map(len, models)}) > 1:
         return False
     steps = [[*map(sub, after, before)] for before, after in pairwise(models)]
-    sizes = [
-        math.hypot(*step) / (max(math.hypot(*before), math.hypot(*after)) or math.inf)
-        for step, (before, after) in zip(steps, pairwise(models), strict=True)
-    ]
-    return min(sizes) > _LARGE and all(_cosine(*pair) < -_BACK for pair in pairwise(steps))
+    return all(_cosine(*pair) < -_BACK for pair in pairwise(steps))
 
 
 def _cosine(ours: Sequence[float], theirs: Sequence[float]) -> float:
