@@ -101,5 +101,6 @@ HABITS = (
     digits("two_workflows", Edit("job.py", "", TWICE)),
     digits("simulator_runner", Edit("job.py", "recipe.execute", SIMULATOR, True)),
     digits("simulator_command", Edit("job.py", "recipe.execute", COMMAND, True)),
+    OwnJob("sends_gradients", "gradients"),
     OwnJob("folder_of_hocon", "hocon"),
 )

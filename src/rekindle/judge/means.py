@@ -3,12 +3,13 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from itertools import accumulate, combinations, pairwise
 from operator import add, mul, sub
 
 from rekindle.records.events import Sketch, TaskEvent
 
-from .sketches import MEAN, average_sketches, is_same, share_left, sketch_made
+from .sketches import MEAN, average_sketches, is_same, reject_vector, share_left, sketch_made
 
 _RATES = (0.1, 10.0)
 """Of the step that a server makes of the mean change: smaller or larger ones learn nothing, or diverge."""
@@ -16,6 +17,8 @@ _OFF, _AGAINST = 0.2, 0.9
 """Of a model that is a multiple of the mean; cosine of a step that goes away from the results."""
 _STEPS, _FAR, _BACK = 3, 0.5, 0.7
 """Of a model that goes to and fro: steps, a result's way as a share of it, cosine of two steps in a row."""
+_REST = 0.02
+"""Of a step, what is left without the results' parts in it, at most."""
 _COMBINED = 8
 """Sites of which every combination is tried, at most."""
 Round = tuple[list[TaskEvent], Sketch]
@@ -27,8 +30,11 @@ def find_weight(event: TaskEvent) -> float:
     return 1.0 if event.weight is None else event.weight
 
 
-def find_flaws(rounds: Sequence[Round]) -> Iterator[str]:
-    """Yield what each round's model is, of its results, that it should not be."""
+def find_flaws(rounds: Sequence[Round], improves: bool) -> Iterator[str]:
+    """Yield what each round's model is, of its results, that it should not be.
+
+    A model that ``improves`` by what sites report may be any step of their results, as of gradients.
+    """
     if idle := _not_counted(rounds):
         yield f"the mean without {idle}"
     if len(rounds) < 2:
@@ -41,6 +47,8 @@ def find_flaws(rounds: Sequence[Round]) -> Iterator[str]:
     scales = [_scale(*each) for each in rounds]
     if all(abs(scale - 1) > _OFF for scale in scales):
         yield f"{scales[-1]:.2g} times the mean of the results"
+    if improves:
+        return
     away = [_away(*each) for each in rounds]  # BatchNorm's figures, which no optimizer moves, hide the first
     if sum(away) > 1 and all(away[1:]):
         yield "a step away from the results"
@@ -63,6 +71,28 @@ def _step_rate(events: list[TaskEvent], model: Sketch) -> float | None:
     change, step = _steps(events, model)
     length = math.hypot(*change)
     return sum(map(mul, change, step)) / length**2 if length > MEAN * math.hypot(*model) else None
+
+
+def does_add(rounds: Sequence[Round]) -> bool:
+    """Return whether each model is the one before and a sum of the results, whatever their factors.
+
+    What is sent as weights is a change then, as a gradient is. Of more results than half of a sketch's sums,
+    chance may make that.
+    """
+    return len(rounds) > 1 and all(
+        2 * len(events) <= sum(map(bool, model))
+        and all(event.kind == "WEIGHTS" and len(event.sent) == len(model) for event in events)
+        and _lies_in([*map(sub, model, events[0].sent)], [[*event.sketch] for event in events])
+        for events, model in rounds
+    )
+
+
+def _lies_in(step: list[float], results: list[list[float]]) -> bool:
+    length = math.hypot(*step)
+    others: list[list[float]] = []
+    for result in results:
+        others.append(reduce(reject_vector, others, result))
+    return length > 0 and math.hypot(*reduce(reject_vector, others, step)) < _REST * length
 
 
 def _adds_up(rounds: Sequence[Round]) -> bool:

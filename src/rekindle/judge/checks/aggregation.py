@@ -9,6 +9,7 @@ from typing import Any
 from rekindle.flare.configuration import Workflow, read_components, read_configuration
 from rekindle.flare.workspace import SERVER
 from rekindle.judge.check import Result, fails, holds, register_check, unknown
+from rekindle.judge.figures import does_improve
 from rekindle.judge.means import Round, find_flaws, find_step_rates, find_swing, find_weight
 from rekindle.judge.run import Run
 from rekindle.judge.sketches import MEAN, QUANTISED, average_sketches, is_same, sketch_made
@@ -34,6 +35,13 @@ def group_by_site(run: Run) -> dict[str, list[EvidenceLine[TaskEvent]]]:
     for line in run.training.models:
         found.setdefault(line.event.site, []).append(line)
     return dict(sorted(found.items()))
+
+
+def follow_rounds(run: Run) -> list[Round]:
+    """Return the rounds after which every site was sent one model, with that model."""
+    rounds = [[line.event for line in lines] for _, lines in group_by_round(run)]
+    sent = ({event.sent for event in events} for events in rounds[1:])
+    return [(events, min(models)) for events, models in zip(rounds, sent, strict=False) if len(models) == 1]
 
 
 _UNKNOWN = Workflow("controller", "", {}, None)
@@ -109,11 +117,7 @@ def global_model_changes(run: Run) -> Iterator[Result]:
         results[line.event.site] = line.event.sketch
     if len(results) > 1 and alone and all(alone):
         yield unknown("Every site got back what it had sent itself: nothing of another's reached it.")
-    next_sent = zip(rounds, sent[1:], strict=False)
-    known = [
-        ([line.event for line in lines], min(models)) for (_, lines), models in next_sent if len(models) == 1
-    ]
-    for flaw in find_flaws(known):
+    for flaw in find_flaws(follow_rounds(run), does_improve(run)):
         yield unknown(f"The model that sites got was in every round {flaw}.")
 
 
@@ -145,7 +149,7 @@ def global_model_is_the_mean(run: Run) -> Iterator[Result]:
                 yield from _aggregated(run, events, model, own, flow)
     if not own:
         yield from _sent_changes(run, followed)
-    for flaw in find_flaws(followed) if own else ():
+    for flaw in find_flaws(followed, does_improve(run)) if own else ():
         yield unknown(f"{own} made every global model {flaw}.")
     rates = find_step_rates(followed)
     said = [f"The job makes its global model by {own}, so it need not be a mean."] if own else []

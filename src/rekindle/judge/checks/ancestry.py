@@ -7,13 +7,14 @@ from itertools import pairwise
 from operator import itemgetter, sub
 
 from rekindle.judge.check import Result, fails, holds, register_check, unknown
+from rekindle.judge.figures import is_loss
+from rekindle.judge.means import does_add
 from rekindle.judge.run import Run
 from rekindle.judge.sketches import reject_vector, share_left, sketch_made
 from rekindle.records.events import Sketch, TaskEvent
 from rekindle.records.evidence import EvidenceLine
 
-from .aggregation import group_by_round, group_by_site, skip_without_weights
-from .metrics import is_loss
+from .aggregation import follow_rounds, group_by_round, group_by_site, skip_without_weights
 
 _GROWN, _ALONG, _SHRUNK = 0.5, 0.95, 0.25
 """By training no model changes by half of itself along itself, or becomes a quarter of itself."""
@@ -99,9 +100,18 @@ def _mixes(event: TaskEvent, before: TaskEvent) -> bool:
     unless=skip_without_weights,
 )
 def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
-    """So is that model to the results of the round before."""
-    rounds = group_by_round(run)
-    first = rounds[0][1]
+    """So is that model to the results of the round before. What a workflow adds to its model need not be."""
+    if does_add(follow_rounds(run)):
+        yield holds("The workflow adds what sites send to its model: it is a change, as a gradient is.")
+    else:
+        yield from _unrelated(run)
+    for note in (note for note in run.misuses if note.event.by in _NOT_TAKEN):
+        message = _NOT_TAKEN[note.event.by].format(site=note.event.site, place=note.event.place)
+        yield unknown(message, note)
+
+
+def _unrelated(run: Run) -> Iterator[Result]:
+    first = group_by_round(run)[0][1]
     later = run.training.models[len(first) :]
     for what, lines in (("in the first round", first), ("after the first round", later)):
         compared = [line for line in lines if line.event.kept is not None]
@@ -144,9 +154,6 @@ def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
             )
             yield unknown(message, line)
     yield from _unlike_others(first)
-    for note in (note for note in run.misuses if note.event.by in _NOT_TAKEN):
-        message = _NOT_TAKEN[note.event.by].format(site=note.event.site, place=note.event.place)
-        yield unknown(message, note)
     if mistaken := _mistaken([line.event for line in first if line.event.kept is not None]):
         yield unknown(mistaken, first[0])
 

@@ -3,8 +3,7 @@
 
 import json
 import math
-import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from rekindle.flare.configuration import read_components
@@ -19,6 +18,7 @@ from rekindle.judge.check import (
     register_claim,
     unknown,
 )
+from rekindle.judge.figures import LOSS, is_loss, is_score, list_series
 from rekindle.judge.run import Run
 from rekindle.records.events import FinalEvent, RoundEvent
 
@@ -33,15 +33,6 @@ _METRIC = r"validation metric (-?\d{1,9}(?:\.\d{1,30})?(?:e-?\d\d)?) from client
 _UNDONE = "as where what sites learn is undone, by differences of the wrong sign or scale or a high rate"
 _DEFAULTS = {"accuracy", "val_accuracy", "metrics", "AUC"}
 """Metrics by which recipes of NVFlare select the best model unless a job names another."""
-_LOSS = "loss"
-"""Ends the name of a metric that is better if it is lower, but for parts of the loss, as ``kl_loss``."""
-_STAGES = {
-    *("train", "training", "val", "valid", "validation", "eval", "evaluation", "test", "total", "final"),
-    *("mean", "avg", "average", "global", "local", "epoch", "round", "running", "batch", "step"),
-}
-"""Words beside it in the name of a complete loss: of what, and over what."""
-_SCORES = frozenset({"acc", "accuracy", "auc", "auroc", "dice", "f1", "iou", "precision", "recall", "score"})
-"""Words in the name of a metric that is better if it is higher."""
 _GROWTH = 2.0
 """A model that grows so by each training, to the last round, diverges, where nothing else is reported."""
 _WORSE, _BLOWN, _BURST = 1.25, 3, 1000
@@ -85,7 +76,7 @@ def reported_metrics_are_finite(run: Run) -> Iterator[Result]:
         figures = [value for (_, metric), of in values.items() if metric == name for value in of]
         if not figures:
             yield unknown(f"The job selects its best model by {name}, a metric that no site reported.")
-        elif highest and name.lower().endswith(_LOSS) and all((value or 0) > 0 for value in figures):
+        elif highest and name.lower().endswith(LOSS) and all((value or 0) > 0 for value in figures):
             yield unknown(
                 f"The job selects as its best model the one of the highest {name}, which is its worst: "
                 f"report -{name}, or have the selector negate_key_metric."
@@ -137,33 +128,13 @@ def _parsed(line: str) -> Any:
 
 
 def _no_course(run: Run) -> str | None:
-    shown = _list_series(run, is_loss) or _list_series(run, _is_score) or len(_list_growth(run)) > 1
+    shown = list_series(run, is_loss) or list_series(run, is_score) or len(_list_growth(run)) > 1
     return None if shown or run.find(RoundEvent) else "No site reported a loss or a score, or trained twice."
-
-
-def _list_series(run: Run, is_one: Callable[[str], bool]) -> dict[tuple[str, str], list[float]]:
-    """Return each such metric that a site reported, by site and name, in the order of rounds."""
-    found: dict[tuple[str, str], list[float]] = {}
-    for line in sorted(run.training.results, key=lambda line: (line.event.round or 0, line.event.time)):
-        for name, value in line.event.metrics.items():
-            if is_one(name) and value is not None:
-                found.setdefault((line.event.site, name), []).append(value)
-    return found
 
 
 def _list_growth(run: Run) -> list[float]:
     """Return by what factor each training made a model larger."""
     return [line.event.relative for line in run.training.results if line.event.relative is not None]
-
-
-def _is_score(name: str) -> bool:
-    return not _SCORES.isdisjoint(re.split(r"[^a-z0-9]+", name.lower()))
-
-
-def is_loss(name: str) -> bool:
-    """Whether a metric is a complete loss, which falls where a model learns; a part of one may rise."""
-    words = [word for word in re.split(r"[^a-z]+", name.lower()) if word]
-    return words[-1:] == [_LOSS] and _STAGES.issuperset(words[:-1])
 
 
 @register_check(
@@ -177,7 +148,7 @@ def loss_falls(run: Run) -> Iterator[Result]:
     in every epoch, and lower at the end than at the start.
     """
     yield from _of_ranks(run)
-    losses = _list_series(run, is_loss)
+    losses = list_series(run, is_loss)
     for site in sorted({site for site, _ in losses}):
         theirs = [values for (of, _), values in losses.items() if of == site]
         if all(len(values) > 2 and values[0] and len({*values}) == 1 for values in theirs):
@@ -200,7 +171,7 @@ def loss_falls(run: Run) -> Iterator[Result]:
 
 def _without_losses(run: Run, steps: list[list[float]]) -> Iterator[Result]:
     """Yield what scores and the size of models show of a training without a loss."""
-    scores = _list_series(run, _is_score)
+    scores = list_series(run, is_score)
     values = {value for reported in scores.values() for value in reported}
     measured = run.training.converged or len(values) != 1 or values & {0.0, 1.0, 100.0}
     if not measured and all(len(reported) > 2 for reported in scores.values()):

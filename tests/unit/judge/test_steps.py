@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A workflow that steps along what sites send, as along gradients, is right if its model gets better."""
+
+import math
+import random
+from types import SimpleNamespace
+
+import pytest
+
+from rekindle.judge.figures import does_improve
+from rekindle.judge.means import does_add, find_flaws
+
+SITES = ("site-1", "site-2")
+
+
+def rounds_of(make, count=4, kind="WEIGHTS", sums=8):
+    """Return rounds in which ``make`` makes the next model of one and of the sites' random results."""
+    chance = random.Random(0)
+    model, found = [chance.gauss(0, 1) for _ in range(sums)], []
+    for _ in range(count):
+        results = [[chance.gauss(0, 1) for _ in model] for _ in SITES]
+        events = [
+            SimpleNamespace(site=site, kind=kind, weight=None, sent=(*model,), sketch=(*result,))
+            for site, result in zip(SITES, results, strict=True)
+        ]
+        model = [make(*values) for values in zip(model, *results, strict=True)]
+        found.append((events, (*model,)))
+    return found
+
+
+def against(model, one, other):
+    return model - 0.5 * (0.7 * one + 0.3 * other)
+
+
+def test_a_model_that_a_sum_of_results_is_added_to_is_known():
+    assert does_add(rounds_of(against))
+
+
+@pytest.mark.parametrize(
+    ("what", "rounds"),
+    [
+        ("the mean of models", rounds_of(lambda model, one, other: (one + other) / 2)),
+        ("a model that stays", rounds_of(lambda model, one, other: model)),
+        (
+            "something of the model goes",
+            rounds_of(lambda model, one, other: against(0.9 * model, one, other)),
+        ),
+        ("they are said to be changes", rounds_of(against, kind="WEIGHT_DIFF")),
+        ("as few sums as chance takes", rounds_of(against, sums=3)),
+        ("one round", rounds_of(against, count=1)),
+        ("none", []),
+    ],
+)
+def test_what_adds_nothing(what, rounds):
+    assert not does_add(rounds), what
+
+
+def test_a_step_away_from_changes_is_a_flaw_unless_sites_report_that_the_model_improves():
+    rounds = rounds_of(lambda model, one, other: model - (one + other) / 2, kind="WEIGHT_DIFF")
+    assert [*find_flaws(rounds, improves=False)] == ["a step away from the results"]
+    assert not [*find_flaws(rounds, improves=True)]
+
+
+FALLS, TURNS = (2.3, 1.9, 1.5, 1.6, 0.9, 0.4), (2.3, 1.9, 2.2, 1.6, 2.1, 1.7)
+
+
+@pytest.mark.parametrize(
+    ("of_sites", "does"),
+    [
+        ([{"loss": FALLS}, {"loss": FALLS}], True),
+        ([{"accuracy": FALLS[::-1]}, {"accuracy": FALLS[::-1]}], True),
+        ([{"loss": TURNS, "accuracy": FALLS[::-1]}, {"loss": FALLS, "accuracy": FALLS[::-1]}], True),
+        ([{"loss": FALLS}, {"loss": TURNS}], False),
+        ([{"loss": FALLS[::-1]}, {"loss": FALLS[::-1]}], False),
+        ([{"loss": (1.0, 0.99, 0.98, 0.97)}, {"loss": (1.0, 0.99, 0.98, 0.97)}], False),
+        ([{"loss": FALLS[3:]}, {"loss": FALLS[3:]}], False),
+        ([{"loss": (math.nan,) * 5}, {"loss": (math.nan,) * 5}], False),
+        ([{"kl": FALLS}, {"kl": FALLS}], False),
+        ([{}, {}], False),
+    ],
+    ids=[
+        *("losses", "scores", "scores beside a loss", "one site alone", "worse", "hardly", "three rounds"),
+        *("not a number", "neither", "nothing"),
+    ],
+)
+def test_what_sites_report_shows_whether_the_model_improves(of_sites, does):
+    results = [
+        SimpleNamespace(event=SimpleNamespace(site=site, round=number, time=number, metrics={name: value}))
+        for site, figures in zip(SITES, of_sites, strict=True)
+        for name, values in figures.items()
+        for number, value in enumerate(values)
+    ]
+    assert does_improve(SimpleNamespace(training=SimpleNamespace(results=results))) == does
