@@ -372,10 +372,6 @@ stuck() { # whether no nvidia-smi waits in the driver for minutes, which no sign
         awk '$2 ~ /^D/ && $3 > 60 && $4 == "nvidia-smi" { print $1, $3; found = 1 } END { exit found }'
 }
 
-toolkit() {
-    nvcc --version 2>/dev/null || /usr/local/cuda/bin/nvcc --version
-}
-
 engine() { # where a container engine is, and what it reports; Podman's info would make folders
     command -v "$1" && timeout 15 "$@"
 }
@@ -537,12 +533,10 @@ main() {
     probe driver-sys cat /sys/module/nvidia/version
     probe driver-proc cat /proc/driver/nvidia/version
     probe pci pci
-    probe toolkit toolkit
     probe docker engine docker info --format 'version={{.ServerVersion}} runtimes={{range $name, $_ := .Runtimes}}{{$name}} {{end}}'
     probe podman engine podman --version
     probe apptainer engine apptainer --version
     probe containers containers
-    probe nccl sh -c 'env | grep ^NCCL_'
     probe pip-env pip_variables
     probe pip-xdg masked /etc/xdg/pip/pip.conf
     probe pip-etc masked /etc/pip.conf

@@ -85,9 +85,7 @@ def make_host_record(frames: Frames, host: str, root: str) -> HostRecord:
         pci_gpus=system.count_pci_gpus(frames),
         pci_devices=system.read_pci_devices(frames),
         topology=gpus.topology,
-        cuda_toolkit=system.read_cuda_toolkit(frames),
         engines=read_engines(frames),
-        nccl_environment=system.parse_variables(frames["nccl"].text),
         pip=pip_settings,
         problems=(*problems, *pip_problems, *pythons),
     )

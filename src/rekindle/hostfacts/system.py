@@ -161,12 +161,6 @@ def read_pci_devices(frames: Frames) -> tuple[PciGpu, ...]:
     )
 
 
-def read_cuda_toolkit(frames: Frames) -> str | None:
-    """Return the release that nvcc gives: ``12.8``."""
-    match = re.search(r"release (\d+\.\d+)", frames["toolkit"].text)
-    return match[1] if match and frames["toolkit"].answered else None
-
-
 def parse_variables(text: str) -> dict[str, str]:
     """Return the environment variables that ``env`` printed."""
     pairs: list[Any] = re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE)

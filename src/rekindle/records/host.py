@@ -167,7 +167,7 @@ class Engine(Record, kw_only=True, frozen=True):
 class HostRecord(Record, kw_only=True, frozen=True):
     """What one host is."""
 
-    schema: Literal["rekindle/host/1"] = "rekindle/host/1"
+    schema: Literal["rekindle/host/2"] = "rekindle/host/2"
     host: Text
     collected: Timestamp
     user: Text
@@ -195,10 +195,8 @@ class HostRecord(Record, kw_only=True, frozen=True):
     """The same."""
     topology: Few[Few[Text]] = ()
     """Square, one row and column a GPU in ``gpus`` order: ``X``, ``NV18``, ``SYS`` … (nvidia-smi topo -m)."""
-    cuda_toolkit: Text | None = None
     engines: Few[Engine] = ()
     """In the order in which they are preferred."""
-    nccl_environment: Table[Text] = {}
     pip: Table[Text] = {}
     """What pip is configured with (index-url, extra-index-url, find-links, cert …), passwords masked."""
     allocation: Allocation | None = None

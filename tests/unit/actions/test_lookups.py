@@ -20,7 +20,7 @@ def _lookup(name):
 
 def test_a_record_is_a_dictionary(home):
     (host,) = _lookup("record").run([str(home / "host.json")], kind="HostRecord")
-    assert (host["schema"], len(host["gpus"])) == ("rekindle/host/1", 2)
+    assert (host["schema"], len(host["gpus"])) == ("rekindle/host/2", 2)
 
 
 def test_without_a_record_it_is_one_sentence_with_its_fix(home):

@@ -165,7 +165,7 @@ def test_each_lack_is_one_sentence_with_its_fix(found, message):
         replace(HOST, pythons=(Python(path="/a", version="3.10.0"),)),
         replace(HOST, pythons=(Python(path="/a", version="3.12.9"),)),
         late("pythons", FRAMES["pythons"].text),
-        late("toolkit"),
+        late("user"),
     ],
 )
 def test_the_other_side_of_each_threshold(found):
