@@ -44,5 +44,5 @@ def _foreseen(folder: Path) -> dict[str, Any]:
     host, plan = host_in(folder), plan_in(folder)
     left_s = lease.measure_left(folder)
     if reasons := jobs.find_stops(jobs.load_planned(plan), host, plan, left_s):
-        raise TaskFailure.join(map(TaskFailure.parse, reasons))
+        raise TaskFailure.join(reasons)
     return {"msg": "Every required job could run."}

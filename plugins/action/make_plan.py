@@ -94,5 +94,5 @@ class ActionModule(Action):
         if self._task.check_mode and args["last"]:
             left_s = lease.measure_left(path.parent)
             if reasons := find_stops(loaded, host, plan, left_s):
-                raise TaskFailure.join(map(TaskFailure.parse, reasons))
+                raise TaskFailure.join(reasons)
         return {"warnings": [*refusals, *(text for entry in plan.environments for text in entry.warnings)]}

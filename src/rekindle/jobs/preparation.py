@@ -200,7 +200,7 @@ class Forecast(NamedTuple):
     """The forecast for a job."""
 
     job: Job
-    refusal: str | None
+    refusal: Complaint | None
     late: Complaint | None
     """Why the lease is too short for it, after those before it, or what is asked for."""
 
@@ -227,24 +227,24 @@ def foresee_jobs(
     return foreseen
 
 
-def find_stops(jobs: Iterable[Job], host: HostRecord, plan: PlanRecord, left_s: float | None) -> list[str]:
+def find_stops(jobs: Iterable[Job], host: HostRecord, plan: PlanRecord, left_s: float | None) -> list[Complaint]:
     """Return why each required one of ``jobs`` would not run; none if all would.
 
     The arguments are those of `foresee_jobs`.
     """
     required = [foreseen for foreseen in foresee_jobs(jobs, host, plan, left_s) if foreseen.job.required]
-    return [str(why) for foreseen in required if (why := foreseen.refusal or foreseen.late)]
+    return [why for foreseen in required if (why := foreseen.refusal or foreseen.late)]
 
 
-def _refusal(job: Job, host: HostRecord, plan: PlanRecord) -> str | None:
+def _refusal(job: Job, host: HostRecord, plan: PlanRecord) -> Complaint | None:
     if job.name in plan.lacking:
-        return plan.lacking[job.name]
+        return Complaint.parse(plan.lacking[job.name])
     name = choose_environment(job, [planned.framework for planned in plan.environments])
     for planned in plan.environments:
-        if planned.framework == name and planned.build is None:
-            return planned.refusal
+        if planned.framework == name and planned.refusal:
+            return Complaint.parse(planned.refusal)
     try:
         place_sites(job, host, plan)
     except PlacementError as error:
-        return str(error)
+        return error
     return None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from rekindle.acceptance import Judgement
 from rekindle.doctor import diagnose_run
 from rekindle.doctor.subjects import find_layer
 from rekindle.flare.tasks import Task
@@ -23,7 +24,6 @@ from rekindle.records import (
     VerdictKind,
     VerdictRecord,
 )
-from rekindle.records.action import Action
 from rekindle.records.base import has_schema
 
 from . import summary
@@ -91,7 +91,8 @@ def _judged(run_dir: Path, spec: RunSpec | None) -> tuple[VerdictRecord, Diagnos
     found = _diagnosis(run, run_dir, verdict, evidence)
     findings = found.findings if found else ()
     shown = _shown_by(evidence, seen)
-    root = (found and _root(run, verdict, found, shown)) or _own_cause(run, verdict, seen, shown)
+    host = _judge_host(run)
+    root = (found and _root(run, verdict, found, shown)) or _own_cause(run, verdict, seen, shown, host)
     known = find_known_issue(run.spec)
     excused, excuse = _excuse(run, known, findings)
     cause = (root.cause if root else None, _suspensions(run, verdict), excuse)
@@ -100,10 +101,10 @@ def _judged(run_dir: Path, spec: RunSpec | None) -> tuple[VerdictRecord, Diagnos
         host=run.spec.host,
         verdict="KNOWN_ISSUE" if excused else verdict,
         nonce=run.spec.nonce or None,
-        required=run.spec.job.required and not _unsteady(run, evidence),
+        required=run.spec.job.required and not (host and _unsteady(host, evidence)),
         cause=" ".join(filter(None, cause)) or None,
         remedy=root.remedy if root else None,
-        action=_action(run),
+        action=host.action if host else None,
         rungs=run.rungs,
         layer=root.layer if root else None,
         findings=findings,
@@ -124,7 +125,7 @@ def _judged(run_dir: Path, spec: RunSpec | None) -> tuple[VerdictRecord, Diagnos
 
 
 def _own_cause(
-    run: Run, verdict: VerdictKind, cause: str | None, shown: ClaimResult | None
+    run: Run, verdict: VerdictKind, cause: str | None, shown: ClaimResult | None, host: Judgement | None
 ) -> Finding | None:
     """Return what the judge itself states of a run that is no PASS; without a layer if that was stopped."""
     if verdict == "PASS":
@@ -137,7 +138,7 @@ def _own_cause(
         name=shown.claim if shown else verdict,
         cause=cause or "",
         layer=layer,
-        remedy=_remedy(run, verdict, shown),
+        remedy=_remedy(run, verdict, shown, host),
         confidence="likely",
         file=shown.file if shown else None,
         line=shown.line if shown else None,
@@ -188,10 +189,10 @@ def _diagnosis(
     return diagnose_run(run_dir, failed=True)
 
 
-def _remedy(run: Run, verdict: VerdictKind, shown: ClaimResult | None) -> str:
+def _remedy(run: Run, verdict: VerdictKind, shown: ClaimResult | None, host: Judgement | None) -> str:
     """Return what to do about a run whose cause the doctor does not know."""
     if run.kind == "acceptance":
-        return _cure(run)
+        return (host and host.remedy) or "Read job.log, and measure the host again."
     if run.kind == "foreign" and verdict in _FOREIGN:
         return _FOREIGN[verdict]
     if shown and shown.claim in CHECKS:
@@ -245,26 +246,17 @@ def _shown_by(evidence: Sequence[ClaimResult], cause: str | None) -> ClaimResult
     return next((result for result in evidence if cause and result.message == cause), None)
 
 
-def _unsteady(run: Run, evidence: Sequence[ClaimResult]) -> bool:
-    """Whether only figures that vary from look to look keep a host from PASS."""
-    grave = [result.claim for result in evidence if result.state in {"fails", "unknown"}]
+def _judge_host(run: Run) -> Judgement | None:
+    """Return the judgement on the host that a run measured; None where it left no figures of it."""
     with suppress(RecordError):
-        return grave == ["gpus_accepted"] and describe_judgement(run).unsteady
-    return False
-
-
-def _action(run: Run) -> Action | None:
-    if run.kind == "acceptance":
-        with suppress(RecordError):
-            return describe_judgement(run).action
+        return describe_judgement(run)
     return None
 
 
-def _cure(run: Run) -> str:
-    with suppress(RecordError):
-        if remedy := describe_judgement(run).remedy:
-            return remedy
-    return "Read job.log, and measure the host again."
+def _unsteady(host: Judgement, evidence: Sequence[ClaimResult]) -> bool:
+    """Whether only figures that vary from look to look keep a host from PASS."""
+    grave = [result.claim for result in evidence if result.state in {"fails", "unknown"}]
+    return grave == ["gpus_accepted"] and host.unsteady
 
 
 def _stopped(run: Run, ended: RunEnd) -> tuple[VerdictKind, str | None]:

@@ -191,10 +191,7 @@ def _line(
         first = entry
     issue = issues.get(verdict.known_issue) if verdict and verdict.known_issue else None
     excused = row.kind == "KNOWN_ISSUE" and issue is not None and not issue.has_expired(now)
-    notice = str(row.notice) if row.notice else None
-    if row.kind == "PASS" and verdict and verdict.known_issue:
-        fix = f"Fix: remove {verdict.known_issue} from judge/known_issues.json."
-        notice = f"PASS although {issue.message} {fix}" if issue else None
+    removed = verdict is not None and verdict.known_issue is not None and issue is None
     return BoardLine(
         **place._asdict(),
         job=row.job,
@@ -205,7 +202,7 @@ def _line(
         required=row.required,
         other_version=row.other_version,
         cause=row.cause,
-        notice=notice,
+        notice=str(row.notice) if row.notice and not removed else None,
         known_issue=verdict.known_issue if verdict else None,
         expires=issue.expires if issue else None,
         source=issue.source if issue else None,

@@ -112,7 +112,7 @@ def _host(home: Path, host: HostResults, asked: str | None, began: str) -> HostC
                 container=_container(foreseen, host.host),
                 required=foreseen.job.required,
                 about_s=foreseen.job.expected_s,
-                refusal=foreseen.refusal,
+                refusal=str(foreseen.refusal) if foreseen.refusal else None,
                 in_time=foreseen.late is None if limited and not foreseen.refusal else None,
             )
             for foreseen in jobs

@@ -69,8 +69,8 @@ def placed(recordings, job):
 def test_a_host_that_cannot_run_it_is_unsupported_with_a_sentence_and_its_fix(golden, placed, engines):
     refusal, reason = placed(*engines)
     assert reason.verdict == "UNSUPPORTED"
-    assert refusal == f"{reason.message} Fix: {reason.fix}"
-    golden(refusal)
+    assert str(refusal) == f"{reason.message} Fix: {reason.fix}"
+    golden(str(refusal))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_the_first_engine_that_gives_gpus_is_taken(placed, engines, taken):
 
 def test_a_host_without_gpus_needs_no_toolkit_and_lacks_the_gpu(placed):
     refusal, _ = placed(replace(DOCKER, nvidia=False), gpus=())
-    assert refusal.startswith("bionemo-tap needs 1 GPUs and h200 has none.")
+    assert str(refusal).startswith("bionemo-tap needs 1 GPUs and h200 has none.")
 
 
 def test_a_host_that_can_gets_the_engine_and_no_versions_of_what_is_not_run(placed):
@@ -109,7 +109,7 @@ def test_any_job_may_name_an_image_and_others_need_no_engine(recordings, name):
     assert foresee_jobs([job], host, plan, None)[0].refusal is None
     inside = replace(job, container=Container(image=IMAGE))
     (foreseen,) = foresee_jobs([inside], host, plan, None)
-    assert foreseen.refusal.startswith(f"{job.name} runs in the container {IMAGE}, and ")
+    assert str(foreseen.refusal).startswith(f"{job.name} runs in the container {IMAGE}, and ")
 
 
 def test_an_example_may_have_it_too_as_in_older_job_ymls(job):

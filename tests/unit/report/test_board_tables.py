@@ -77,7 +77,7 @@ def test_a_pass_in_spite_of_one_is_loud(board_of):
     unexpected = board_of(replace(PASS, known_issue="upstream_bug"))
     text = format_board(unexpected, 400, colour=True)
     assert "\x1b[33mPASS!" in text
-    assert "PASS although It is lost. Fix: remove upstream_bug from" in text
+    assert "KNOWN ISSUE GONE: upstream_bug no longer shows. Fix: remove it from" in text
     assert "| **PASS!** |" in format_markdown(unexpected)
     assert "PASS!" not in format_board(board_of(PASS), 400, colour=True) + format_markdown(board_of(PASS))
 

@@ -178,8 +178,8 @@ def test_a_known_issue_excuses_until_it_expires(of_runs, now, good):
 def test_a_pass_in_spite_of_a_known_issue_is_loud_as_long_as_that_is_listed(of_runs):
     unexpected = replace(PASS, known_issue="upstream_bug")
     (line,) = of_runs(unexpected).lines
-    notice = "PASS although NVFlare loses it. Fix: remove upstream_bug from judge/known_issues.json."
-    assert line.notice == notice
+    remedy = "Fix: remove it from judge/known_issues.json."
+    assert line.notice == f"KNOWN ISSUE GONE: upstream_bug no longer shows. {remedy}"
     assert of_runs(PASS).lines[0].notice is None
     assert of_runs(unexpected, issues=()).lines[0].notice is None
 
