@@ -72,9 +72,11 @@ def _several(rows: list[tuple[Path, Row]], json: bool) -> Answer:
 def _lines(verdict: VerdictRecord) -> Iterator[str]:
     yield f"{verdict.host} {verdict.job}: {verdict.verdict}" + (f": {verdict.cause}" if verdict.cause else "")
     for result in verdict.evidence:
-        mark = "FAILS" if result.state == "fails" else result.state
         place = f" ({result.file}{f':{result.line}' if result.line else ''})" if result.file else ""
-        yield f"  {result.claim}: {mark}. {result.message}{place}"
+        yield f"  {result.claim}: {_mark(result.state)}. {result.message}{place}"
     for rung in verdict.rungs:
-        word = {True: "holds", False: "FAILS", None: "not tried"}[rung.holds]
-        yield f"  step {rung.name}: {word}. {rung.message}"
+        yield f"  step {rung.name}: {_mark(rung.state)}. {rung.message}"
+
+
+def _mark(state: str) -> str:
+    return "FAILS" if state == "fails" else state

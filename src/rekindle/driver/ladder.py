@@ -13,6 +13,7 @@ from rekindle.host import background, files, folders
 from rekindle.records import Rung, RunSpec
 from rekindle.records.events import ExceptionEvent, RoundEvent
 from rekindle.records.evidence import read_lines
+from rekindle.records.finding import RungState
 from rekindle.records.text import find_last_line
 
 from .autopsy import empty_folder
@@ -21,8 +22,9 @@ from .processes import end_descendants
 _TRAINING_LIMIT_S = 120.0
 _STEPS = ("GPUs visible", "matrix product", "collective", "training alone", "under NVFlare")
 
-_Result = tuple["bool | None", str]
-"""Whether a step holds, and a sentence."""
+_Result = tuple[RungState, str]
+"""Of a step, with a sentence."""
+_NOT_TRIED: _Result = ("not tried", "Not tried.")
 
 
 def climb_ladder(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> tuple[Rung, ...]:
@@ -37,27 +39,28 @@ def climb_ladder(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> tuple
     results = _results(run_dir, spec, environ)
     for name in _STEPS:
         began = time.monotonic()
-        failed = any(rung.holds is False for rung in rungs)
-        holds, message = (None, "Not tried.") if failed else next(results)
+        failed = any(rung.state == "fails" for rung in rungs)
+        state, message = _NOT_TRIED if failed else next(results)
         seconds = round(time.monotonic() - began, 2)
-        rungs.append(Rung(name=name, holds=holds, message=message, seconds=seconds))
+        rungs.append(Rung(name=name, state=state, message=message, seconds=seconds))
     return tuple(rungs)
 
 
 def _results(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> Iterator[_Result]:
     """Yield the result of each step, which is tried only when its result is requested."""
     if _trained(run_dir, spec):
-        yield from [(True, "Every rank trained a round in this very run.")] * 4
+        for _ in _STEPS[1:]:
+            yield ("holds", "Every rank trained a round in this very run.")
     else:
         yield _visible(spec)
         yield from _probed(spec)
         if spec.job.image:
-            yield (None, "Trainers are in the container alone.")
+            yield ("not tried", "Trainers are in the container alone.")
         elif not spec.job.assigns_gpus:
-            yield (None, "The job's trainers do not train without NVFlare.")
+            yield ("not tried", "The job's trainers do not train without NVFlare.")
         else:
             yield _alone(run_dir, spec, environ)
-    yield (False, "This run.")
+    yield ("fails", "This run.")
 
 
 def _trained(run_dir: Path, spec: RunSpec) -> bool:
@@ -73,14 +76,14 @@ def _gpus(spec: RunSpec) -> list[str]:
 def _visible(spec: RunSpec) -> _Result:
     uuids = _gpus(spec)
     if not uuids:
-        return (None, "The job was given no GPU.")
+        return ("not tried", "The job was given no GPU.")
     for uuid in uuids:
         try:
             pynvml.nvmlInit()
             pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByUUID(uuid))
         except pynvml.NVMLError as error:
-            return (False, f"The driver does not answer for {uuid}: {error}.")
-    return (True, f"The driver answers for {len(uuids)} GPUs.")
+            return ("fails", f"The driver does not answer for {uuid}: {error}.")
+    return ("holds", f"The driver answers for {len(uuids)} GPUs.")
 
 
 def _probed(spec: RunSpec) -> Iterator[_Result]:
@@ -91,12 +94,12 @@ def _probed(spec: RunSpec) -> Iterator[_Result]:
         report = probe_environment(Path(spec.python), spec.job.environment, gpus, Path(spec.tmpdir))
     except ProbeError as error:
         if error.step == "collective":
-            yield (True, f"A product on {where} is right.")
-        yield (False, f"{str(error)[:1].upper()}{str(error)[1:]}.")
+            yield ("holds", f"A product on {where} is right.")
+        yield ("fails", f"{str(error)[:1].upper()}{str(error)[1:]}.")
         return
     collective = report["collective"]
-    yield (True, f"A product on {where} is right.")
-    yield (True, f"An all-reduce of {collective['ranks']} ranks by {collective['backend']} is right.")
+    yield ("holds", f"A product on {where} is right.")
+    yield ("holds", f"An all-reduce of {collective['ranks']} ranks by {collective['backend']} is right.")
 
 
 def _alone(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> _Result:
@@ -107,18 +110,18 @@ def _alone(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> _Result:
     evidence.mkdir()
     found = find_trainers(run_dir / folders.JOB)
     if not found:
-        return (None, "The job died before its trainers' commands were there.")
+        return ("not tried", "The job died before its trainers' commands were there.")
     in_time = _train(found, {**environ, "REKINDLE_ROUNDS": "1", "REKINDLE_EVIDENCE": str(evidence)}, log)
     if _trained(folder, spec):
-        return (True, "Every rank trained a round without NVFlare.")
+        return ("holds", "Every rank trained a round without NVFlare.")
     if not in_time:
-        return (False, f"No full round within {_TRAINING_LIMIT_S:.0f} s without NVFlare either.")
+        return ("fails", f"No full round within {_TRAINING_LIMIT_S:.0f} s without NVFlare either.")
     events = (line.event for line in read_lines(folder))
     raised = next((event for event in events if isinstance(event, ExceptionEvent)), None)
     if raised is not None:
-        return (False, f"Without NVFlare too, {raised.who} raised {raised.kind}: {raised.message}.")
+        return ("fails", f"Without NVFlare too, {raised.who} raised {raised.kind}: {raised.message}.")
     last = find_last_line(files.read_end(log, 1 << 16).decode("utf-8", "replace"))[:200]
-    return (False, f"The trainers fail without NVFlare too: {last or 'they printed nothing'}.")
+    return ("fails", f"The trainers fail without NVFlare too: {last or 'they printed nothing'}.")
 
 
 def _train(found: dict[str, Trainers], environ: dict[str, str], log: Path) -> bool:

@@ -60,12 +60,14 @@ class Diagnosis(Record, kw_only=True, frozen=True):
         return (*filter(None, [self.cause]), *self.others)
 
 
+RungState = Literal["holds", "fails", "not tried"]
+
+
 class Rung(Record, kw_only=True, frozen=True):
     """One step of the blame ladder, from the GPU up to the job under NVFlare."""
 
     name: Text
-    holds: bool | None
-    """None: it was not tried."""
+    state: RungState
     message: Text
     seconds: Seconds
 
@@ -73,5 +75,5 @@ class Rung(Record, kw_only=True, frozen=True):
 class Ladder(Record, kw_only=True, frozen=True):
     """``ladder.json``: the steps below a run that failed."""
 
-    schema: Literal["rekindle/ladder/1"] = "rekindle/ladder/1"
+    schema: Literal["rekindle/ladder/2"] = "rekindle/ladder/2"
     rungs: Few[Rung]

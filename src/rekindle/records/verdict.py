@@ -101,7 +101,7 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
     @property
     def blamed(self) -> Rung | None:
         """The lowest rung of the blame ladder that fails."""
-        return next((rung for rung in self.rungs if rung.holds is False), None)
+        return next((rung for rung in self.rungs if rung.state == "fails"), None)
 
     def flaw(self, host: str, job: str) -> str | None:
         """Return why this is not a valid verdict on ``job`` of ``host``; None if it is."""

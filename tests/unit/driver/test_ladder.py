@@ -60,7 +60,7 @@ def _climb(clean_run, spec):
 
 
 def _blamed(rungs):
-    return next(name for name, rung in rungs.items() if rung.holds is False)
+    return next(name for name, rung in rungs.items() if rung.state == "fails")
 
 
 def test_a_gpu_that_the_driver_does_not_know_is_the_first(clean_run, spec):
@@ -68,7 +68,7 @@ def test_a_gpu_that_the_driver_does_not_know_is_the_first(clean_run, spec):
     rungs = _climb(clean_run, lost)
     assert _blamed(rungs) == "GPUs visible"
     assert "GPU-lost" in rungs["GPUs visible"].message
-    assert rungs["collective"].holds is None
+    assert rungs["collective"].state == "not tried"
 
 
 @pytest.mark.parametrize(
@@ -104,13 +104,13 @@ def test_what_trains_alone_is_nvflares_to_answer_for(clean_run, spec, tmp_path):
     _alone(clean_run, tmp_path, TRAINER)
     rungs = _climb(clean_run, spec)
     assert _blamed(rungs) == "under NVFlare"
-    assert rungs["training alone"].holds is True
-    assert rungs["GPUs visible"].holds is None
+    assert rungs["training alone"].state == "holds"
+    assert rungs["GPUs visible"].state == "not tried"
 
 
 def test_what_the_run_itself_shows_is_not_tried_again(clean_run):
     rungs = _climb(clean_run, read_record(clean_run / "spec.json", RunSpec))
-    assert [rung.holds for rung in rungs.values()] == [True, True, True, True, False]
+    assert [rung.state for rung in rungs.values()] == [*["holds"] * 4, "fails"]
     assert not (clean_run / "ladder").exists()
 
 
@@ -118,4 +118,4 @@ def test_trainers_of_a_container_are_not_tried_on_the_host(clean_run, spec, tmp_
     _alone(clean_run, tmp_path, "raise SystemExit(1)\n")
     inside = msgspec.structs.replace(spec.job, container=Container(image="registry.example/line:1"))
     alone = _climb(clean_run, msgspec.structs.replace(spec, job=inside))["training alone"]
-    assert (alone.holds, alone.message) == (None, "Trainers are in the container alone.")
+    assert (alone.state, alone.message) == ("not tried", "Trainers are in the container alone.")

@@ -59,9 +59,9 @@ def host_page(folder, name="gpu-1"):
 
 def test_the_first_step_that_fails_is_named(tmp_path):
     rungs = (
-        Rung(name="matrix product", holds=True, message="It is right.", seconds=1.0),
-        Rung(name="collective", holds=False, message=f"NCCL error {HOSTILE}.", seconds=1.0),
-        Rung(name="training alone", holds=None, message="Not tried.", seconds=0.0),
+        Rung(name="matrix product", state="holds", message="It is right.", seconds=1.0),
+        Rung(name="collective", state="fails", message=f"NCCL error {HOSTILE}.", seconds=1.0),
+        Rung(name="training alone", state="not tried", message="Not tried.", seconds=0.0),
     )
     fill(tmp_path, "gpu-1")
     add_host(tmp_path, "gpu-1", verdict=msgspec.structs.replace(FAIL, rungs=rungs))

@@ -125,7 +125,7 @@ def test_a_run_that_failed_is_judged_as_where_it_was_whatever_its_host_has_now(
     spec = replace(read_record(clean_run / "spec.json", RunSpec), host=request.node.name, gpus=(given,))
     spec = state.agree_nonce(RUN, spec, again=False)
     write_record(clean_run / "spec.json", spec)
-    rungs = (Rung(name="GPUs visible", holds=False, message="No.", seconds=0.1),)
+    rungs = (Rung(name="GPUs visible", state="fails", message="No.", seconds=0.1),)
     write_record(clean_run / "ladder.json", Ladder(rungs=rungs))
     break_(clean_run)
     there = judge_run(clean_run)
