@@ -12,7 +12,7 @@ from rekindle.judge.check import Result, holds, register_check, unknown
 from rekindle.judge.clocks import SLACK_S
 from rekindle.judge.run import Run
 
-from .logs import is_in_turn
+from .log_ends import is_in_turn
 
 _JOINED = re.compile(
     r"Initialize ClientRunner for client: (?P<simulated>\S{1,200})$"
