@@ -14,7 +14,7 @@ import psutil
 from rekindle.flare.workspace import LOGS
 from rekindle.host import files, folders, storage
 
-from .processes import dump_stack, find_descendants
+from .processes import dump_stack
 
 _LIMIT_S = 20
 _LAST_LINES = 40
@@ -22,18 +22,15 @@ _NCCL_DUMP_S = 3.0
 """torch's heartbeat thread polls its pipe once a second."""
 
 
-def write_autopsy(
-    run_dir: Path, tmpdir: str, find: Callable[[], list[psutil.Process]] = find_descendants, node: str = ""
-) -> None:
+def write_autopsy(run_dir: Path, tmpdir: str, processes: list[psutil.Process], node: str = "") -> None:
     """Write down the state of the run's processes, of the GPUs, ports, disks, kernel and logs.
 
-    Its processes are, by default, all below this one. Of a further ``node`` of the run, files have its name.
+    Of a further ``node`` of the run, files have its name.
     A question that cannot be answered leaves its reason in its file: an autopsy never fails.
     """
     folder = run_dir / folders.AUTOPSY
     if not node:
         empty_folder(folder)
-    processes = find()
     questions: dict[str, Callable[[], Iterable[str]]] = {
         "processes": lambda: map(_process, processes),
         "stacks": lambda: (dump_stack(process.pid) for process in processes if _is_python(process)),

@@ -3,8 +3,7 @@
 
 import os
 import re
-import time
-from collections.abc import Callable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,8 +12,6 @@ from typing import NamedTuple
 import psutil
 
 from rekindle.flare.processes import find_member
-
-from .processes import find_descendants
 
 _INTERPRETER = re.compile(r"python[\d.]*|sh|bash")
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -87,20 +84,15 @@ class Snapshot:
         return found
 
 
-def take_snapshot(find: Callable[[], list[psutil.Process]] = find_descendants, said: int = 0) -> Snapshot:
-    """Return a snapshot of a run's processes, by default all below this one, with what its files ``said``."""
-    return Snapshot(time.monotonic(), list_living(find), said)
-
-
-def list_living(find: Callable[[], list[psutil.Process]]) -> tuple[Process, ...]:
+def list_living(found: Iterable[psutil.Process]) -> tuple[Process, ...]:
     """Return the processes that have not ended."""
     processes = []
-    for process in find():
+    for process in found:
         with suppress(psutil.Error, OSError):
             with process.oneshot():
-                found = _process(process)
-            if found.state not in "ZX":
-                processes.append(found)
+                living = _process(process)
+            if living.state not in "ZX":
+                processes.append(living)
     return tuple(processes)
 
 

@@ -5,7 +5,6 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from types import FrameType
@@ -27,7 +26,7 @@ from .places import Place, PlaceError
 from .processes import adopt_orphans, end_descendants, reap_orphans
 from .progress import Reporter
 from .sampler import Sampler
-from .snapshot import take_snapshot
+from .snapshot import Snapshot, list_living
 from .watchdog import Watchdog
 
 _PERIOD_S = 1.0
@@ -145,7 +144,7 @@ def _run(place: Place, environ: dict[str, str], clock: RunClock, reporter: Repor
         container.end()  # a killed supervisor may have left it
         (words, environ), find = container.start(words, environ), container.processes
     growth = Growth(run_dir)
-    watchdog = Watchdog(spec, replace(take_snapshot(find, growth.count()), at=clock.read()))
+    watchdog = Watchdog(spec, Snapshot(clock.read(), list_living(find()), growth.count()))
     with (run_dir / folders.JOB_LOG).open("wb") as log:
         try:
             with _interruptible():
@@ -161,7 +160,7 @@ def _run(place: Place, environ: dict[str, str], clock: RunClock, reporter: Repor
                         return _End("finished", 1)
                     elapsed = clock.read()
                     end = _End("limit") if elapsed > spec.job.limit_s else None
-                    now = replace(take_snapshot(find, growth.count()), at=elapsed)
+                    now = Snapshot(elapsed, list_living(find()), growth.count())
                     if place.rests():
                         watchdog.rest(now)
                     seen = nodes.join(now, sampler.sample(now))
@@ -171,7 +170,7 @@ def _run(place: Place, environ: dict[str, str], clock: RunClock, reporter: Repor
                         end = _End("hung", message=message)
                     reporter.report(elapsed, now=now.processes)
                     if end is not None:
-                        write_autopsy(run_dir, spec.tmpdir, find)
+                        write_autopsy(run_dir, spec.tmpdir, find())
                         nodes.autopsy()
                         return end
                     time.sleep(_PERIOD_S)

@@ -24,9 +24,7 @@ def main() -> None:
         signal.signal(signal.SIGTERM, lambda number, frame: stopped.set())
         watch_node(run_dir, spec_in(run_dir), stopped)
     else:
-        write_autopsy(
-            run_dir, spec_in(run_dir).tmpdir, lambda: find_members(run_dir), name_machine(os.environ)
-        )
+        write_autopsy(run_dir, spec_in(run_dir).tmpdir, find_members(run_dir), name_machine(os.environ))
 
 
 if __name__ == "__main__":

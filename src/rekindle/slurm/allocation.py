@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from rekindle.driver.places import PlaceError
 from rekindle.host import folders
+from rekindle.host.queues import QueueError
 from rekindle.host.variables import name_machine
 from rekindle.records import RunSpec, Site, write_record
 
@@ -32,8 +33,8 @@ def take_allocation(run_dir: Path, spec: RunSpec, count: int) -> RunSpec:
     """
     try:
         nodes = order_nodes(os.environ)
-    except (OSError, subprocess.SubprocessError) as error:
-        raise PlaceError(f"scontrol does not report what the run was given: {error}") from error
+    except QueueError as error:
+        raise PlaceError(str(error)) from error
     if len(nodes) != count:
         raise PlaceError(f"SLURM gave {len(nodes)} nodes, {', '.join(nodes)}, of {count}.")
     given = replace(spec, nodes=nodes if len(nodes) > 1 else ())

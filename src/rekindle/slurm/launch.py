@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import NoReturn
 
+from rekindle.host.queues import QueueError
 from rekindle.host.variables import name_machine
 from rekindle.trainer.launch import PROCESS, TORCHRUN, exec_command, make_options_parser
 from rekindle.trainer.sites import SITE
@@ -77,8 +78,8 @@ def _relay_output() -> None:
 def _nodes(environ: Mapping[str, str]) -> tuple[str, ...]:
     try:
         return order_nodes(environ)
-    except (OSError, subprocess.SubprocessError) as error:
-        sys.exit(f"scontrol does not list the nodes: {error}. Fix: have SLURM's commands on PATH of the job.")
+    except QueueError as error:
+        sys.exit(f"{error} Fix: have SLURM's commands on PATH of the job.")
 
 
 def _port(job: int, site: int) -> int:

@@ -55,7 +55,7 @@ def watch_node(run_dir: Path, spec: RunSpec, stopped: threading.Event) -> None:
     sampler = Sampler(run_dir / folders.name_samples(here), spec.gpus_on(here), spec.nonce or None)
     try:
         while not stopped.is_set():
-            now = Snapshot(time.monotonic(), list_living(lambda: find_members(run_dir)))
+            now = Snapshot(time.monotonic(), list_living(find_members(run_dir)))
             look = _Look(here, now.processes, sampler.sample(now))
             sys.stdout.buffer.write(msgspec.json.encode(look) + b"\n")
             sys.stdout.buffer.flush()

@@ -4,6 +4,7 @@
 import subprocess
 from collections.abc import Mapping
 
+from rekindle.host.queues import QueueError
 from rekindle.host.variables import name_machine
 
 _LIMIT_S = 60
@@ -13,16 +14,19 @@ def order_nodes(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the allocation's nodes: this one, which has global rank 0, then the others in SLURM's order.
 
     Raises:
-        OSError, subprocess.SubprocessError: scontrol does not answer.
+        QueueError: scontrol does not answer.
     """
-    done = subprocess.run(
-        ["scontrol", "show", "hostnames", environ["SLURM_JOB_NODELIST"]],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=_LIMIT_S,
-    )
+    try:
+        done = subprocess.run(
+            ["scontrol", "show", "hostnames", environ["SLURM_JOB_NODELIST"]],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=_LIMIT_S,
+        )
+    except (OSError, KeyError, subprocess.SubprocessError) as error:
+        raise QueueError(f"scontrol does not list the job's nodes: {error}.") from error
     here = name_machine(environ)
     return (here, *(name for name in done.stdout.split() if name != here))
 

@@ -10,6 +10,7 @@ import pytest
 
 from rekindle.driver import autopsy as module
 from rekindle.driver.autopsy import empty_folder, write_autopsy
+from rekindle.driver.processes import find_descendants
 
 STAYS = """
 import socket, sys
@@ -42,7 +43,7 @@ def child():
 
 
 def _answers(run):
-    write_autopsy(run, str(run))
+    write_autopsy(run, str(run), find_descendants())
     return {path.stem: path.read_text() for path in (run / "autopsy").glob("*.txt")}
 
 

@@ -12,7 +12,8 @@ import msgspec
 import pytest
 from runners.toys import assert_gone, child_pid, toy, wait_for_end
 
-from rekindle.driver.snapshot import Process, Snapshot, Times, take_snapshot
+from rekindle.driver.processes import find_descendants
+from rekindle.driver.snapshot import Process, Snapshot, Times, list_living
 from rekindle.driver.watchdog import Watchdog, measure_work
 from rekindle.judge import judge_run
 from rekindle.records import RunEnd, read_record
@@ -236,7 +237,7 @@ def test_a_server_that_is_slow_to_end_after_its_clients_waits_for_nobody(story):
 def test_a_program_that_no_interpreter_runs_has_its_own_name():
     with subprocess.Popen(["sleep", "200"]) as child:
         try:
-            now = take_snapshot()
+            now = Snapshot(0.0, list_living(find_descendants()))
         finally:
             child.kill()
     assert next(process.title for process in now.processes if process.pid == child.pid) == "sleep"
@@ -247,10 +248,10 @@ def test_a_snapshot_describes_this_tests_own_child():
     environ = {**os.environ, "REKINDLE_SITE": "site-1"}
     with subprocess.Popen([sys.executable, "-c", code, "client.py"], env=environ) as child:
         try:
-            before = take_snapshot()
+            before = Snapshot(0.0, list_living(find_descendants()))
             os.kill(child.pid, signal.SIGSTOP)
             os.waitid(os.P_PID, child.pid, os.WSTOPPED)
-            now = take_snapshot()
+            now = Snapshot(1.0, list_living(find_descendants()))
         finally:
             child.kill()
     process = next(process for process in now.processes if process.pid == child.pid)

@@ -7,8 +7,9 @@ import sys
 
 import msgspec
 
+from rekindle.driver.processes import find_descendants
 from rekindle.driver.sampler import Sampler, WorkTotals
-from rekindle.driver.snapshot import Process, Snapshot, take_snapshot
+from rekindle.driver.snapshot import Process, Snapshot, list_living
 from rekindle.records.events import MemberWork, SampleEvent
 
 HELD_MIB = 64
@@ -78,7 +79,7 @@ def test_a_circle_of_parents_ends():
 
 def test_a_sample_has_what_real_processes_took(child, tmp_path):
     client = child(TRAINS, "-m", f"{SIMULATOR}_worker", "--client", "site-2")
-    Sampler(tmp_path / "samples.jsonl", set()).sample(take_snapshot())
+    Sampler(tmp_path / "samples.jsonl", set()).sample(Snapshot(0.0, list_living(find_descendants())))
     event = msgspec.json.decode((tmp_path / "samples.jsonl").read_bytes(), type=SampleEvent)
     worked = event.worked["site-2"]
     assert worked.others_s >= 0.29
@@ -95,11 +96,11 @@ def test_peaks_are_by_name_in_mib_and_the_larger_of_two():
     assert Snapshot(0.0, processes).peaks_mib == {"server": 1, "site-1": 5}
 
 
-def test_what_was_held_for_a_moment_is_reported_afterwards(tmp_path, child):
+def test_what_was_held_for_a_moment_is_reported_afterwards(child):
     server = child(TAKES_AND_GIVES_BACK, "-m", SIMULATOR)
     client = child(TAKES_AND_GIVES_BACK, "-m", f"{SIMULATOR}_worker", "--client", "site-2")
     other = child(TAKES_AND_GIVES_BACK, "client.py")
-    now = take_snapshot()
+    now = Snapshot(0.0, list_living(find_descendants()))
     assert set(now.peaks_mib) == {"server", "site-2"}
     for name, pid in (("server", server), ("site-2", client)):
         (process,) = [process for process in now.processes if process.pid == pid]
@@ -109,7 +110,7 @@ def test_what_was_held_for_a_moment_is_reported_afterwards(tmp_path, child):
     assert [process.nvflare for process in now.processes if process.pid == other] == [None]
 
 
-def test_what_has_ended_is_not_listed(tmp_path):
+def test_what_has_ended_is_not_listed():
     with subprocess.Popen([sys.executable, "-c", "", "-m", SIMULATOR]) as ended:
         os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
-        assert take_snapshot().peaks_mib == {}
+        assert Snapshot(0.0, list_living(find_descendants())).peaks_mib == {}

@@ -96,11 +96,11 @@ def test_each_node_s_gpus_stand_where_those_that_were_seen_did(tmp_path, spec, a
 
 def test_an_scontrol_that_does_not_answer_is_one_sentence(tmp_path, spec, allocation, monkeypatch):
     allocation.set("scontrol", errors="slurm_load_jobs error", status=1)
-    with pytest.raises(PlaceError, match=r"^scontrol does not report what the run was given: "):
+    with pytest.raises(PlaceError, match=r"^scontrol does not list the job's nodes: "):
         allocated(tmp_path, spec)
     allocation.put("scontrol", "#!/bin/sh\nexec sleep 600\n")
     monkeypatch.setattr("rekindle.slurm.steps._LIMIT_S", 0.2)
-    with pytest.raises(PlaceError, match=r"^scontrol does not report .* timed out"):
+    with pytest.raises(PlaceError, match=r"^scontrol does not list .* timed out"):
         allocated(tmp_path, spec)
 
 

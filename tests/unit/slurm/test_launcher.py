@@ -155,7 +155,7 @@ def test_a_port_that_is_held_is_passed_over():
     [
         ("[cpu,cpu,cpu],[cpu]", {}, "a has 3 ranks and 0 GPUs on 2 nodes. Fix: give it as many ranks on"),
         ("[0,cpu],[cpu]", {}, "a has 2 ranks and 1 GPUs on 2 nodes. Fix: "),
-        ("[0,1],[cpu]", {"PATH": "/nowhere"}, "scontrol does not list the nodes: "),
+        ("[0,1],[cpu]", {"PATH": "/nowhere"}, "scontrol does not list the job's nodes: "),
     ],
 )
 def test_what_cannot_be_spread_over_the_nodes_is_one_sentence(allocation, gpu, changes, message):
