@@ -5,8 +5,7 @@ from pathlib import Path
 
 from rekindle import locks
 from rekindle.environments import Specification
-from rekindle.gpus.visibility import find_usable_gpus
-from rekindle.host.instances import list_visible
+from rekindle.gpus.visibility import list_visible_gpus
 from rekindle.records import HostRecord, PlanRecord, RecordError
 from rekindle.records.layout import host_in, plan_in
 
@@ -40,7 +39,7 @@ def make_specs(
         "gpus": [],
         "offline": offline,
     }
-    gpus = list_visible(gpu.uuid for gpu in find_usable_gpus(host) if gpu.uuid)
+    gpus = list_visible_gpus(host)
     if host.allocation:
         gpus = [str(number) for number in range(len(gpus))]
     planned: list[Specification] = [

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rekindle.gpus.visibility import find_usable_gpus
+from rekindle.gpus.visibility import list_visible_gpus
 from rekindle.host import folders
-from rekindle.host.instances import list_visible
 from rekindle.host.queues import NOTICE_S
 from rekindle.records import Complaint, HostRecord, Norms, dump_builtins
 from rekindle.records.layout import env_in, host_in
+from rekindle.records.plan import has_torch
 
-_WITH_TORCH = ("torch", "lightning", "transformers")
 _LIMITS = {True: {"limit_s": 90, "budget_s": 20}, False: {"limit_s": 25, "budget_s": 8}}
 """Seconds of one measurement, and for its figures, with GPUs and without."""
 _JOIN_S = 240
@@ -44,13 +43,13 @@ def make_parts(
     common = {"port": port, "token": secrets.token_hex(16), "join_s": _JOIN_S}
     common |= {"norms": dump_builtins(norms) if norms else None}
     together = [host for host, record in known.items() if record.allocation is None]
-    on_gpus = all(_list_gpus(known[host]) for host in together)
+    on_gpus = all(list_visible_gpus(known[host]) for host in together)
     parts: dict[str, dict[str, Any]] = {}
     for host, record in known.items():
         nodes = record.allocation.nodes if record.allocation else 0
         if (nodes or len(together)) < 2:
             continue
-        gpus = _list_gpus(record) if nodes or on_gpus else []
+        gpus = list_visible_gpus(record) if nodes or on_gpus else []
         limits = _LIMITS[bool(gpus)]
         total_s = _JOIN_S + limits["limit_s"] * ((nodes or len(together)) + _OTHER_STEPS)
         parts[host] = {
@@ -70,10 +69,6 @@ def make_parts(
     return parts
 
 
-def _list_gpus(host: HostRecord) -> list[str]:
-    return list_visible(gpu.uuid for gpu in find_usable_gpus(host) if gpu.uuid)
-
-
 def _limit_total(host: HostRecord, total_s: int) -> int:
     """Return ``total_s``, or what an allocation leaves of it."""
     if host.allocation is None:
@@ -91,7 +86,7 @@ def _limit_total(host: HostRecord, total_s: int) -> int:
 
 def _find_torch(home: Path, host: str) -> str:
     for environment in env_in(home).environments:
-        if environment.framework.partition("+")[0] in _WITH_TORCH:
+        if has_torch(environment.framework):
             return environment.python
     raise Complaint(
         f"{host} has no environment with torch, by which the fabric is measured.",

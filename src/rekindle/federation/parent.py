@@ -12,7 +12,6 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 _PROGRAMS = {
@@ -58,9 +57,7 @@ class Parent:
         """Return it."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End it, and remove its folder with the copy of its key."""
         self.end()
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -12,9 +12,8 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from rekindle.gpus.visibility import find_usable_gpus
+from rekindle.gpus.visibility import find_usable_gpus, list_visible_gpus
 from rekindle.host import folders
-from rekindle.host.instances import list_visible
 from rekindle.jobs.placement import NoRunError, PlacementError
 from rekindle.jobs.preparation import describe_hardware
 from rekindle.records import (
@@ -104,7 +103,7 @@ class Members:
 
     def _site(self, job: Job, name: str) -> Site:
         host: HostRecord = host_in(self.results / name)
-        gpus = tuple(list_visible(gpu.uuid for gpu in find_usable_gpus(host) if gpu.uuid))
+        gpus = tuple(list_visible_gpus(host))
         needed = job.example.gpus if job.example else 0
         if len(gpus) < needed:
             raise PlacementError(

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from rekindle.host.instances import is_instance
 from rekindle.records import Complaint, Driver, FailedProbe, Gpu, HostRecord, PciGpu
 from rekindle.records.action import Action
 from rekindle.records.complaint import ANOTHER
@@ -196,6 +197,12 @@ def normalise_address(text: str) -> str:
 def find_usable_gpus(host: HostRecord) -> list[Gpu]:
     """Return the GPUs and MIG instances that answer."""
     return [gpu for gpu in host.gpus if gpu.state == "ok" and not gpu.mig]
+
+
+def list_visible_gpus(host: HostRecord) -> list[str]:
+    """Return the UUIDs of those that one process can use: of all, or of the first MIG instance."""
+    uuids = [gpu.uuid for gpu in find_usable_gpus(host) if gpu.uuid]
+    return next(([uuid] for uuid in uuids if is_instance(uuid)), uuids)
 
 
 def refuse_mig(gpu: Gpu) -> Complaint:

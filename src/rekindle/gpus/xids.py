@@ -36,6 +36,8 @@ _LINE = re.compile(
 """Such as ``NVRM: Xid (PCI:0000:1b:00): 79, pid=…``."""
 _AGED = re.compile(r"\[ {0,9}(\d{1,12}\.\d{1,9})\] ")
 _UPTIME = re.compile(r"(\d{1,12}\.\d{1,9}) ")
+_RECENT_S = 600.0
+"""Ours: how long an Xid counts, as nothing in the log tells that the GPU was reset since."""
 
 Address = tuple[int, ...]
 """Domain, bus and device."""
@@ -65,18 +67,16 @@ def find_xid(line: str) -> tuple[Address, int] | None:
     return (parse_address(match[1]), int(match[2])) if match else None
 
 
-def find_recent_xids(log: str, within_s: float) -> dict[Address, list[int]]:
-    """Return the codes of the last seconds by GPU, each once; a line without its time is of unknown age.
+def find_recent_xids(log: str) -> dict[Address, list[int]]:
+    """Return the codes of the last minutes by GPU, each once; a line without its time is of unknown age.
 
-    Args:
-        log: what /proc/uptime has, and then lines as dmesg prints them.
-        within_s: how old they may be.
+    ``log`` is what /proc/uptime has, and then lines as dmesg prints them.
     """
     up = _UPTIME.match(log)
     found: dict[Address, list[int]] = {}
     for line in log.splitlines():
         at, xid = _AGED.match(line), find_xid(line)
-        if up and at and xid and 0 <= float(up[1]) - float(at[1]) <= within_s:
+        if up and at and xid and 0 <= float(up[1]) - float(at[1]) <= _RECENT_S:
             codes = found.setdefault(xid[0], [])
             codes += [xid[1]] if xid[1] not in codes else []
     return found

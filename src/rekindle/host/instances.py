@@ -2,7 +2,7 @@
 """MIG instances of GPUs, as GPUs of their own: each has a name, a UUID, memory and processes."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from xml.etree.ElementTree import Element, SubElement
 
 PREFIX = "MIG-"
@@ -59,9 +59,3 @@ def is_instance(uuid: str | None) -> bool:
 def name_place(index: int, uuid: str) -> str:
     """Return what a GPU or instance is called where its host is known: ``GPU 3``, ``GPU 3 MIG-1f0d3b9a``."""
     return f"GPU {index} {uuid[:12]}" if is_instance(uuid) else f"GPU {index}"
-
-
-def list_visible(uuids: Iterable[str]) -> list[str]:
-    """Return which of these GPUs one process can use: all, or the first MIG instance."""
-    given = list(uuids)
-    return next(([uuid] for uuid in given if is_instance(uuid)), given)

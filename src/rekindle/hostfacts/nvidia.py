@@ -94,9 +94,6 @@ _NO_HANDLE = re.compile(
 )
 _LINK = re.compile(r"Link \d+: (?:([0-9]{1,6}(?:\.[0-9]{1,6})?) GB/s|<?inactive>?)", re.IGNORECASE)
 
-_RECENT_S = 600.0
-"""Ours: how long an Xid counts, as nothing in the log tells that the GPU was reset since."""
-
 Values = dict[str, str]
 State = Literal["ok", "lost", "error"]
 Source = Literal["/sys/module/nvidia/version", "/proc/driver/nvidia/version", "nvidia-smi"]
@@ -205,7 +202,7 @@ def _gpus(log: ElementTree.Element, rows: list[Values], frames: Frames) -> tuple
         words = " ".join(message.split()).rstrip(".")
         new = Gpu(index=last + 1, state=state, message=words, pci_bus_id=_bus(address))
         last = max(last, gpus.setdefault(_bus(address), new).index)
-    xids = find_recent_xids(frames["xids"].text, _RECENT_S) if "xids" in frames else {}
+    xids = find_recent_xids(frames["xids"].text) if "xids" in frames else {}
     found = (replace(gpu, xids=_codes(xids, gpu)) for gpu in gpus.values())
     return tuple(sorted(found, key=lambda gpu: gpu.index))
 

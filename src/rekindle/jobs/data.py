@@ -11,6 +11,9 @@ from rekindle.records import Job, RecordError
 
 from .placement import PlacementError
 
+TRAVELS_MB = 256
+"""Of a user's folder, and of its data, which every host gets."""
+
 
 def list_sent_data(job: Job, folder: Path) -> dict[str, Path]:
     """Return the folders of data that are sent with a job, by their names in the payload.
@@ -25,7 +28,7 @@ def list_sent_data(job: Job, folder: Path) -> dict[str, Path]:
     }
 
 
-def require_sent(file: Path, job: Job, limit_mb: int) -> None:
+def require_sent(file: Path, job: Job) -> None:
     """Require that the data which a job.yml has sent are here, and can be sent.
 
     Raises:
@@ -38,9 +41,9 @@ def require_sent(file: Path, job: Job, limit_mb: int) -> None:
             message = f"{file} has data from {path}, and no folder with files is there on this machine."
             raise RecordError(message, "correct the path, or leave out where: if the hosts have it.")
         size_mb += sum((path / name).stat().st_size for name in names) / 1e6
-    if size_mb > limit_mb:
+    if size_mb > TRAVELS_MB:
         message = (
-            f"{file} has {size_mb:.0f} MB of data that each host would get, and at most {limit_mb} travel."
+            f"{file} has {size_mb:.0f} MB of data that each host would get, and at most {TRAVELS_MB} travel."
         )
         raise RecordError(message, "put them on the hosts, and write where: host with their path there.")
 

@@ -19,7 +19,7 @@ from rekindle.records.misfits import find_misfits
 from rekindle.solver.catalogue import list_environments
 
 from . import requirements
-from .data import require_sent
+from .data import TRAVELS_MB, require_sent
 from .defaults import ENDINGS, SCRIPTS, Default, fill_defaults, locate_file, read_source
 from .obstacles import refuse_elsewhere
 from .placement import cut_minor
@@ -41,8 +41,6 @@ _INSTALLS = re.compile(
 """In the words of a command."""
 _IN_DATA = re.compile(r"\{data\}(?:/\w[\w.-]*)*")
 _INJECTS = re.compile(r"REKINDLE_|LD_|PYTHON(?:HOME|STARTUP)\Z")
-_TRAVELS_MB = 256
-"""Of a user's folder, which every host gets."""
 
 
 def list_jobs(jobs: Path) -> list[str]:
@@ -276,7 +274,7 @@ def read_own(jobs: Path, path: Path) -> OwnJob:
         message = f"{path} is named as a job, and {file} has another command."
         raise RecordError(message, f"name {file}, or correct its command.")
     _travels(file, example)
-    require_sent(file, job, _TRAVELS_MB)
+    require_sent(file, job)
     if away := refuse_elsewhere(source):
         raise RecordError(away.message, away.fix)
     assumed = tuple(name for name in ("sites", "rounds") if name in found and not found[name].read)
@@ -300,9 +298,9 @@ def _travels(path: Path, example: Example) -> None:
             "git add it, or make it a plain file.",
         )
     size_mb = sum((folder / name).stat().st_size for name in files) / 1e6
-    if size_mb > _TRAVELS_MB:
+    if size_mb > TRAVELS_MB:
         raise RecordError(
-            f"{folder} has {size_mb:.0f} MB that each host would get, and at most {_TRAVELS_MB} travel.",
+            f"{folder} has {size_mb:.0f} MB that each host would get, and at most {TRAVELS_MB} travel.",
             "keep data elsewhere, and leave in it the code alone.",
         )
 

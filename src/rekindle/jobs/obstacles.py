@@ -7,16 +7,16 @@ from rekindle.flare import moves
 from rekindle.records import Complaint
 from rekindle.solver.catalogue import load_rules
 
+from .sizes import STARTS
 from .source import Source
 
 _ELSEWHERE = {"PocEnv": "NVFlare's proof of concept", "ProdEnv": "a federation that runs elsewhere"}
-_HERE = frozenset({"SimEnv", "simulator_run", "SimulatorRunner"})
 
 
 def refuse_elsewhere(source: Source) -> Complaint | None:
     """Return that the job runs in a federation of NVFlare's own, of which its run's folder has nothing."""
     calls = list(source.calls)
-    if any(call.name in _HERE for call in calls):
+    if any(call.name in STARTS for call in calls):
         return None
     for call in calls:
         if call.name in _ELSEWHERE:

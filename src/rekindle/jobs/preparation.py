@@ -25,6 +25,7 @@ from rekindle.records import (
     VerdictRecord,
     make_bare_verdict,
 )
+from rekindle.records.plan import has_torch
 
 from .containers import choose_engine, require_engine
 from .lease import explain_too_short, find_allowance
@@ -32,7 +33,6 @@ from .placement import PlacementError, assign_gpus, require_release
 
 _NOTED = ("torch", "lightning", "transformers", "peft", "trl", "tensorflow", "nvflare", "numpy")
 """Packages whose versions matter to a result."""
-_WITH_TORCH = ("torch", "lightning", "transformers")
 _PATIENCE_S = 600
 """Silence that is allowed while kernels are compiled from PTX or a model is downloaded."""
 
@@ -111,7 +111,7 @@ def choose_environment(job: Job, frameworks: Iterable[str]) -> str:
     what they require.
     """
     names = tuple(frameworks)
-    with_torch = (name for name in names if name.partition("+")[0] in _WITH_TORCH)
+    with_torch = (name for name in names if has_torch(name))
     own = job.packaged if job.packaged in names else job.environment
     return own if job.federated else next(with_torch, own)
 
@@ -227,7 +227,9 @@ def foresee_jobs(
     return foreseen
 
 
-def find_stops(jobs: Iterable[Job], host: HostRecord, plan: PlanRecord, left_s: float | None) -> list[Complaint]:
+def find_stops(
+    jobs: Iterable[Job], host: HostRecord, plan: PlanRecord, left_s: float | None
+) -> list[Complaint]:
     """Return why each required one of ``jobs`` would not run; none if all would.
 
     The arguments are those of `foresee_jobs`.

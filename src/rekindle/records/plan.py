@@ -10,7 +10,8 @@ from msgspec import Meta
 
 from .base import Few, FileName, Record, Table, Text, Timestamp
 
-FRAMEWORKS = ("torch", "lightning", "transformers", "tensorflow")
+_WITH_TORCH = ("torch", "lightning", "transformers")
+FRAMEWORKS = (*_WITH_TORCH, "tensorflow")
 Framework = Annotated[str, Meta(pattern=r"^[a-z]+(?:\+[a-z]+)?(?:\+[0-9]{8})?\Z", max_length=40)]
 """Name of an environment: a framework, also with an extension of its lock (``torch+vision``), and with
 the number of what jobs require beside it (`name_packaged`)."""
@@ -25,6 +26,11 @@ def name_packaged(environment: Framework, requirements: Sequence[str]) -> Framew
 def name_plain(name: str) -> str:
     """Return the name of an environment or of its lock without what `name_packaged` added to it."""
     return re.sub(r"\+[0-9]{8}(?=-|\Z)", "", name)
+
+
+def has_torch(name: Framework) -> bool:
+    """Whether an environment of that name has torch."""
+    return name.partition("+")[0] in _WITH_TORCH
 
 
 def name_runtime(cuda: str | None) -> str:

@@ -110,5 +110,6 @@ def compare_accepted(runs: Iterable[Results], unread: list[str]) -> tuple[FleetA
 def _lacking(host: HostResults) -> Judgement:
     causes = [row.cause for row in host.rows if row.cause and folders.ACCEPTANCE_RECORD in row.cause]
     cause = causes[0] if causes else _NOT_COLLECTED
-    unknown = Judgement(host=host.name, verdict="UNPROVEN", cause=cause, remedy=_ACCEPT, flaws=())
-    return replace(unknown, action="RETEST")
+    return Judgement(
+        host=host.name, verdict="UNPROVEN", cause=cause, remedy=_ACCEPT, flaws=(), action="RETEST"
+    )

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 from samples.hosts import A100, H200, host
 
 from rekindle.gpus.choice import choose_gpus
-from rekindle.gpus.visibility import explain_hidden
-from rekindle.records import Complaint, PciGpu
+from rekindle.gpus.visibility import explain_hidden, list_visible_gpus
+from rekindle.records import Complaint, Gpu, PciGpu
 
 LINKS = (
     ("X", "NV18", "SYS", "SYS"),
@@ -51,3 +51,12 @@ def test_without_a_choice_or_a_gpu_a_host_is_as_it_is(four):
     assert choose_gpus(four, []) is four
     bare = host()
     assert choose_gpus(bare, ["0"]) is bare
+
+
+@pytest.mark.parametrize(
+    ("uuids", "visible"),
+    [(["GPU-a", "GPU-b"], ["GPU-a", "GPU-b"]), (["GPU-a", "MIG-b", "MIG-c"], ["MIG-b"]), ([], [])],
+)
+def test_a_process_sees_one_instance_or_all_gpus(uuids, visible):
+    gpus = tuple(Gpu(index=number, state="ok", uuid=uuid) for number, uuid in enumerate(uuids))
+    assert list_visible_gpus(replace(host(), gpus=gpus)) == visible

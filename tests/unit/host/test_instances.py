@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 from samples.mig_hosts import cut_gpus, list_instances, name_instance
 
-from rekindle.host.instances import is_instance, list_gpus, list_visible
+from rekindle.host.instances import is_instance, list_gpus
 
 
 @pytest.fixture
@@ -43,9 +43,3 @@ def test_a_host_that_lists_a_thousand_has_as_many_as_a_gpu_can(xml):
     cut = cut_gpus(xml)
     first, *rest = list_instances(cut).splitlines(keepends=True)
     assert len(listed(cut, first + rest[0] * 1000)) == 8
-
-
-def test_a_process_sees_one_instance_or_all_gpus():
-    assert list_visible(["GPU-a", "GPU-b"]) == ["GPU-a", "GPU-b"]
-    assert list_visible(["GPU-a", "MIG-b", "MIG-c"]) == ["MIG-b"]
-    assert list_visible([]) == []
