@@ -96,7 +96,7 @@ scancel --signal=KILL $SLURM_JOB_ID.0
 """
 
 
-def test_a_step_that_cannot_overlap_is_diagnosed_and_ours_can(cluster, tmp_path):
+def test_a_step_that_cannot_overlap_is_diagnosed_and_ours_can(cluster):
     (cluster.shared / "steps").write_text(STEPS)
     submit = "sbatch --wait --nodes=2 --ntasks-per-node=1 --output=steps.log steps"
     cluster.run("login", f"cd /shared && {submit}; cat steps.log")

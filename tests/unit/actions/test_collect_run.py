@@ -115,7 +115,7 @@ def test_a_host_that_is_lost_is_no_failure_of_the_run(collect):
         collect("one", lambda: _raise(AnsibleConnectionFailure("no route")))
 
 
-def test_a_list_of_what_stayed_that_is_broken_is_reported(collect, tmp_path, monkeypatch):
+def test_a_list_of_what_stayed_that_is_broken_is_reported(collect, monkeypatch):
     def keep(packed, dest, *rest):
         dest.mkdir()
         (dest / "left.json").write_text("{")

@@ -109,7 +109,7 @@ def test_a_host_that_asks_for_another_name_gets_no_kit(provision, home):
     assert not (home / "kit.json").exists()
 
 
-def test_a_request_that_is_too_large_does_not_fill_the_controllers_disk(provision, tmp_path):
+def test_a_request_that_is_too_large_does_not_fill_the_controllers_disk(provision):
     said = provision({"gpu-1.csr": csr(), "a": os.urandom(1 << 20)})
     assert "could not be fetched, or has more than 64 KiB" in said or "has more than 65536 bytes" in said
 

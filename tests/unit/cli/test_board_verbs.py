@@ -55,7 +55,7 @@ def test_json_fits_its_schema(ask, results, name):
     assert ask(name, results)[0] == 0
 
 
-def test_a_page_is_written_with_links_to_runs_beside_it(call, results, tmp_path):
+def test_a_page_is_written_with_links_to_runs_beside_it(call, results):
     page = results / "board.html"
     assert call("board", results, "--page", page)[:2] == call("board", results)[:2]
     assert 'href="20261102T000000Z/gpu-1/report.html#pt_ddp"' in page.read_text()

@@ -105,7 +105,7 @@ def test_every_byte_counts(page):
             certificate.find_page_signer(page)
 
 
-def test_a_page_that_another_signs_again_is_another_s(page, call, monkeypatch, tmp_path):
+def test_a_page_that_another_signs_again_is_another_s(page, call):
     own = signature.format_fingerprint(state.find_public_key())
     body = page.read_text().partition("<footer>")[0].replace(">FAIL<", ">PASS<")
     page.write_bytes(certificate.sign_page(body, signature.generate_key()))

@@ -34,11 +34,6 @@ def verify(run, call):
     return ask
 
 
-def test_what_nobody_touched_is_as_it_was_sealed(run, verify):
-    status, output = verify()
-    assert (status, output) == (0, "gpu-1/pt_ddp is as it was sealed: PASS.\n")
-
-
 def test_judge_goes_by_the_spec_that_was_sent(run, call):
     assert call("judge", run)[0] == 0
     edit(run / "spec.json", r'"at_least": 0.95', '"at_least": 0.1')

@@ -81,7 +81,7 @@ def test_the_processes_of_a_machine_share_its_cores(eight_cores, ranks, nodes, t
     assert eight_cores(sites=sites, nodes=nodes)["OMP_NUM_THREADS"] == str(threads)
 
 
-def test_a_probe_and_a_host_python_get_no_secret(canaries, tmp_path, monkeypatch):
+def test_a_probe_and_a_host_python_get_no_secret(canaries, tmp_path):
     seen = tmp_path / "python"
     seen.write_text(f"#!/bin/sh\nenv > {tmp_path}/environ\necho '{{}}'\n")
     seen.chmod(0o755)

@@ -12,7 +12,7 @@ from rekindle.driver.autopsy import write_autopsy
 from rekindle.driver.growth import Growth
 from rekindle.driver.progress import Reporter
 from rekindle.driver.sampler import Sampler
-from rekindle.driver.snapshot import Snapshot, take_snapshot
+from rekindle.driver.snapshot import Snapshot
 from rekindle.driver.watchdog import Watchdog
 from rekindle.host import files
 from rekindle.judge import judge_run
@@ -84,8 +84,8 @@ def test_the_driver_goes_on(clean_run, plant):
         plant(clean_run / name)
     Reporter(clean_run, spec).report(1.0)
     growth = Growth(clean_run)
-    Watchdog(spec, take_snapshot(said=growth.count())).look(take_snapshot(said=growth.count()), {})
-    write_autopsy(clean_run, str(clean_run))
+    Watchdog(spec, Snapshot(0.0, said=growth.count())).look(Snapshot(9.0, said=growth.count()), {})
+    write_autopsy(clean_run, str(clean_run), [])
     diagnose_run(clean_run)
 
 

@@ -42,7 +42,10 @@ def test_a_job_that_cannot_run_takes_no_time():
     refused = replace(PLAN.environments[0], framework="tensorflow", build=None, refusal="No build.")
     plan = replace(PLAN, environments=(*PLAN.environments, refused))
     found = foresee_jobs([replace(JOB, environment="tensorflow"), JOB], HOST, plan, 120)
-    assert [(str(foreseen.refusal), foreseen.late) for foreseen in found] == [("No build.", None), ("None", None)]
+    assert [(str(foreseen.refusal), foreseen.late) for foreseen in found] == [
+        ("No build.", None),
+        ("None", None),
+    ]
 
 
 @pytest.mark.parametrize(("nvflare", "refused"), [(None, False), ("2.8.3", False), ("2.9.0", True)])

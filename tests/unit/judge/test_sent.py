@@ -104,7 +104,7 @@ def test_a_clock_that_is_no_record_proves_nothing(clean_run):
     assert judge_run(clean_run).verdict == "UNPROVEN"
 
 
-def test_a_host_that_was_measured_before_its_nonce_was_not_measured_for_it(recordings, tmp_path):
+def test_a_host_that_was_measured_before_its_nonce_was_not_measured_for_it(recordings):
     run = recordings / "acceptance" / "h200-x2"
     spec = read_record(run / "spec.json", RunSpec)
     now = Clock(offset_s=0.0, error_s=0.05, asked=format_time(datetime.now(timezone.utc)))

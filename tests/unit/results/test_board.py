@@ -234,7 +234,7 @@ def test_an_older_verdict_of_a_folder_used_again_is_not_the_newest(used):
     assert _verdicts(folder, other)["pt_ddp"] == ("FAIL", SECOND, ["was PASS"])
 
 
-def test_a_check_is_no_run(used, tmp_path):
+def test_a_check_is_no_run(used):
     run = used("run", PASS, FIRST)
     only = used("only", PASS, SECOND, began={}, checked={"gpu-1": SECOND}, asked={"gpu-1": "plan"})
     (only / "gpu-1/pt_ddp/verdict.json").unlink()
@@ -248,7 +248,7 @@ def test_a_check_is_no_run(used, tmp_path):
     assert _verdicts(run, only) == {"pt_ddp": ("PASS", FIRST, [])}
 
 
-def test_a_playbook_that_asks_for_no_job_has_no_line(used, tmp_path):
+def test_a_playbook_that_asks_for_no_job_has_no_line(used):
     run = used("run", PASS, FIRST)
     planned = used("planned", PASS, SECOND, asked={"gpu-1": "plan"})
     (planned / "gpu-1/pt_ddp/verdict.json").unlink()

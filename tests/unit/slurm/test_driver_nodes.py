@@ -102,7 +102,7 @@ def test_a_run_that_has_to_be_ended_has_an_autopsy_of_every_node(ended, allocati
     assert list(allocation.glob("step-*")) == []
 
 
-def test_a_node_that_is_stopped_ends_what_the_run_left_there(tmp_path, monkeypatch):
+def test_a_node_that_is_stopped_ends_what_the_run_left_there(tmp_path):
     run = tmp_path / "run"
     run.mkdir()
     spec = _spec(tmp_path)

@@ -53,7 +53,7 @@ def test_a_run_in_the_queue_is_followed_and_not_queued_again(queued, queue):
     assert json.loads((run / "queue.json").read_text()) == {"room": "slurm", "job": "77"}
 
 
-def test_a_run_in_the_queue_keeps_another_one_away(queued, queue, tmp_path):
+def test_a_run_in_the_queue_keeps_another_one_away(queued, queue):
     run, start = queued
     queue.set("squeue", "PENDING|Resources|N/A\n")
     run.rename(run.with_name("toy-ba9876543210"))

@@ -45,8 +45,8 @@ def test_a_module_that_is_not_installed_stays_missing(finder):
         importlib.import_module("module_of_nobody")
 
 
-def simulator(root, set_up=lambda runner: None):
-    """Return NVFlare's SimulatorRunner, patched: what sets one up in ``root`` and returns it."""
+def simulator(set_up=lambda runner: None):
+    """Return NVFlare's SimulatorRunner, patched: what sets one up in a workspace and returns it."""
 
     class SimulatorRunner:
         setup = set_up
@@ -66,38 +66,26 @@ def simulator(root, set_up=lambda runner: None):
     return simulate
 
 
-@pytest.fixture
-def root(monkeypatch, tmp_path):
-    """Return the workspace of a run, and have its simulations write evidence as the server."""
-    root = tmp_path / "run/job/workspace"
-    root.mkdir(parents=True)
-    (tmp_path / "run/hook").mkdir()
-    monkeypatch.setenv(hook.WORKSPACE, str(root))
-    monkeypatch.setenv("REKINDLE_SERVER", "server")
-    return root
-
-
 def test_the_simulator_works_below_the_runs_folder_and_keeps_nvflares_logs(root, tmp_path):
-    runner = simulator(root)(tmp_path / "chosen")
+    runner = simulator()(tmp_path / "chosen")
     assert (runner.workspace, runner.log_config) == (str(root / "hello"), "concise")
     assert (tmp_path / "chosen").readlink() == root / "hello"
     assert os.environ["REKINDLE_SERVER"] == "server"
 
 
 def test_a_simulation_in_the_runs_folder_has_the_name_that_its_recipe_chose(root):
-    assert simulator(root)(root / "digits").workspace == str(root / "digits")
+    assert simulator()(root / "digits").workspace == str(root / "digits")
 
 
 @pytest.mark.parametrize("folder", ["jobs/hello.zip", "jobs/hello"])
 def test_a_later_simulation_has_a_folder_and_a_server_of_its_own(root, tmp_path, folder):
-    simulate = simulator(root, lambda runner: Path(runner.workspace).mkdir())
+    simulate = simulator(lambda runner: Path(runner.workspace).mkdir())
     made = [simulate(tmp_path / "chosen", job_folder=folder).workspace for _ in range(3)]
     assert made == [str(root / name) for name in ("hello", "hello-2", "hello-3")]
     assert os.environ["REKINDLE_SERVER"] == "server.hello-3"
 
 
-def test_what_setting_up_returns_is_the_simulators(root, tmp_path):
-    assert simulator(root, lambda runner: "set up")
+def test_what_setting_up_returns_is_the_simulators(root):
     module = SimpleNamespace(
         SimulatorRunner=type("SimulatorRunner", (), {"setup": lambda runner: "set up"}), mpm=None
     )
@@ -105,6 +93,26 @@ def test_what_setting_up_returns_is_the_simulators(root, tmp_path):
     runner = module.SimulatorRunner()
     runner.workspace, runner.job_folder = str(root / "digits"), "jobs/digits"
     assert runner.setup() == "set up"
+
+
+def simulate_with_settings(workspace):
+    """Return the folder of a simulation for which settings were given, as NVFlare 2.9's SimEnv does."""
+    (workspace / "local").mkdir(parents=True, exist_ok=True)
+    (workspace / "local/resources.json.default").write_text("{}")
+    simulate = simulator(lambda runner: Path(runner.workspace, "server").mkdir(parents=True))
+    return Path(simulate(workspace).workspace)
+
+
+def test_settings_that_were_given_for_a_simulation_are_no_earlier_one(root):
+    assert simulate_with_settings(root / "hello") == root / "hello"
+    assert simulate_with_settings(root / "hello") == root / "hello-2"
+
+
+def test_settings_go_along_to_the_runs_folder(root, tmp_path):
+    for workspace in (tmp_path / "chosen", root / "hello"):
+        made = simulate_with_settings(workspace)
+        assert made.parent == root
+        assert (made / "local/resources.json.default").is_file()
 
 
 class Component:

@@ -6,16 +6,6 @@ import pytest
 from rekindle.trainer import links
 
 
-@pytest.fixture
-def root(monkeypatch, tmp_path):
-    """Return the workspace of a run in which the hook has its folder."""
-    root = tmp_path / "run/job/workspace"
-    root.mkdir(parents=True)
-    (tmp_path / "run/hook").mkdir()
-    monkeypatch.setenv(links.WORKSPACE, str(root))
-    return root
-
-
 def made(root, name="hello"):
     """Return a folder of a simulation below the run's own."""
     folder = root / name
