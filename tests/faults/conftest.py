@@ -3,7 +3,6 @@
 
 import json
 import re
-import subprocess
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from fault_runs import inject
 from fault_table import Row, show, write
 from row_reports import Reported
+from runners.commands import capture_command
 
 from rekindle.records import EnvRecord, read_record
 
@@ -63,9 +63,7 @@ def in_torch(torch_python, pytestconfig):
     @cache
     def run(begin, table):
         answer = json.dumps([begin, dict(table)])
-        done = subprocess.run(
-            [torch_python, "-c", EACH], input=answer, env=env, capture_output=True, text=True, check=True
-        )
+        done = capture_command([torch_python, "-c", EACH], input=answer, env=env, check=True)
         return json.loads(done.stdout.splitlines()[-1])
 
     return lambda begin, table, what: run(begin, tuple(table.items()))[what]

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trainers with gloo wait as they end, in torch's environment: ours, and those of an example."""
 
-import subprocess
-
 import pytest
+from runners.commands import capture_command
 from runners.gloo_threads import FOR_EVER, busy
 
 from rekindle.trainer.data import DATA
@@ -30,9 +29,7 @@ def printed(torch_python, pytestconfig, tmp_path):
 
     def run(script):
         command = [torch_python, "-c", script]
-        return subprocess.run(
-            command, env=env, capture_output=True, text=True, check=True, timeout=300
-        ).stdout
+        return capture_command(command, env=env, check=True, timeout=300).stdout
 
     return run
 

@@ -2,8 +2,8 @@
 """What a job exports in a run is the user's own: nothing of ours is in it, and it runs where we are not."""
 
 import os
-import subprocess
 
+from runners.commands import capture_command
 from runners.own_jobs import Edit, OwnJob
 
 from rekindle.records import RunSpec, read_record
@@ -24,13 +24,10 @@ def test_an_exported_job_has_nothing_of_ours_and_runs_in_a_bare_environment(host
     python = read_record(run / "spec.json", RunSpec).python
     environ = {name: os.environ[name] for name in ("HOME", "TMPDIR") if name in os.environ}
     options = [str(exported), "-w", str(bare), "-n", "2", "-t", "2"]
-    done = subprocess.run(
+    done = capture_command(
         [python, "-m", "nvflare.cli", "simulator", *options],
-        check=False,
         env={**environ, "PATH": "/usr/bin:/bin"},
         cwd=tmp_path,
-        capture_output=True,
-        text=True,
         timeout=200,
     )
     assert done.returncode == 0, done.stderr

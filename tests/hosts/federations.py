@@ -7,6 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from runners.commands import capture_command
 from runners.plays import HANGS_S
 
 from rekindle.records import VerdictRecord, read_record
@@ -28,7 +29,7 @@ def verdict_in(results):
 
 def root(lab, host, command):
     """Return what a command of root's prints on a host, whatever its status; ssh itself has to work."""
-    done = subprocess.run(lab.ssh(host, command, user="root"), capture_output=True, text=True, check=False)
+    done = capture_command(lab.ssh(host, command, user="root"))
     assert done.returncode != SSH_FAILED, done.stderr
     return done.stdout.strip()
 

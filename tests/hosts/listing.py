@@ -2,7 +2,8 @@
 """Everything that is on a host's disk, to be compared with what is there later."""
 
 import re
-import subprocess
+
+from runners.commands import capture_command
 
 SYSTEMS_OWN = re.compile(
     r"/(run|var/log|var/lib/systemd|var/lib/sudo|var/lib/dbus|etc/machine-id|var/tmp/systemd|tmp/systemd)"
@@ -12,5 +13,5 @@ SYSTEMS_OWN = re.compile(
 def listing(lab, host):
     """Return path, type and mode of everything, and size and time of all but folders."""
     find = "find / /dev/shm -xdev '(' -type d -printf '%p\\t%y %m\\n' -o -printf '%p\\t%y %m %s %T@\\n' ')'"
-    done = subprocess.run(lab.ssh(host, find, user="root"), capture_output=True, text=True, check=True)
+    done = capture_command(lab.ssh(host, find, user="root"), check=True)
     return {line for line in done.stdout.splitlines() if not SYSTEMS_OWN.match(line)}

@@ -10,6 +10,7 @@ import psutil
 import pytest
 from lab.base import base
 from lab.machine import alone
+from runners.commands import capture_command
 from runners.docker_daemon import daemon
 from runners.own_jobs import supervisor
 from runners.plays import REPOSITORY
@@ -116,12 +117,10 @@ def _gone(process):
 def test_preflight_finds_podman_and_whether_its_user_can_run_containers(here, tmp_path, user, lack):
     words = ["setpriv", f"--reuid={user}", "--clear-groups", "sh", "-s", "--", NONCE, "/none", "/tmp", "20"]
     with running(tmp_path / "podman"):
-        done = subprocess.run(
+        done = capture_command(
             [*words, "podman", "containers"],
             stdin=COLLECTOR.open(),
             env={"PATH": "/usr/bin:/bin", "HOME": "/tmp"},
-            capture_output=True,
-            text=True,
             check=True,
         )
     (engine,) = read_engines(parse_frames(done.stdout, NONCE))

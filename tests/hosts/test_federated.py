@@ -7,6 +7,7 @@ import subprocess
 import time
 
 from federations import HOSTS, LISTENS, SERVER, SITES, root, verdict_in
+from runners.commands import capture_command
 from runners.plays import HANGS_S, play
 
 from rekindle.federation.records import KitRecord
@@ -74,7 +75,7 @@ def test_it_stays_up_for_jobs_of_others_until_it_is_stopped(proven, members, sho
 
     def asked(what):
         command = ["rekindle", "federate", f"--{what}", "-i", members.inventory, "--json"]
-        done = subprocess.run(command, cwd=shop, capture_output=True, text=True, check=False)
+        done = capture_command(command, cwd=shop)
         return done.returncode, json.loads(done.stdout)
 
     ends, status = time.monotonic() + 60, 1
@@ -87,9 +88,7 @@ def test_it_stays_up_for_jobs_of_others_until_it_is_stopped(proven, members, sho
             members.ssh(SERVER, f"mkdir -p own; cat >own/{name}"), input=text, text=True, check=True
         )
     command = f"cd own && ~/rekindle/envs/torch-*/bin/python job.py {federation['hosts'][0]['admin']}"
-    own = subprocess.run(
-        members.ssh(SERVER, command), capture_output=True, text=True, check=False, timeout=HANGS_S
-    )
+    own = capture_command(members.ssh(SERVER, command), timeout=HANGS_S)
     assert own.stdout.splitlines()[-1] == "FINISHED:COMPLETED", own.stdout + own.stderr
     refused = play("playbooks/federate.yml", members.inventory, proven.results, cwd=shop)
     assert refused.status != 0

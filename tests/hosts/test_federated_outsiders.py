@@ -7,6 +7,7 @@ import pytest
 import yaml
 from federations import HOSTS, SERVER, root
 from lab.labs import WHEELHOUSE
+from runners.commands import capture_command
 from runners.plays import play
 
 from rekindle.federation.authority import ADMIN, Authority, identify_lease
@@ -64,16 +65,14 @@ def leave(lab, host, packed):
 def submit(lab, host, user):
     """Return what a user who submits a job with the kit in ~/stranger of a host is answered."""
     command = f"cd stranger && touch x.py && cat >job.py && {PYTHON} job.py {user} ~/stranger 2>/dev/null"
-    done = subprocess.run(
-        lab.ssh(host, command), input=SUBMITS, capture_output=True, text=True, check=True, timeout=120
-    )
+    done = capture_command(lab.ssh(host, command), input=SUBMITS, check=True, timeout=120)
     return done.stdout
 
 
 def test_a_site_of_another_project_is_refused_in_mid_run_and_stops_nothing(going, authority):
     leave(going.lab, "three", authority("other").kit("four", "client"))
     joins = going.lab.ssh("three", JOINS)
-    said = subprocess.run(joins, capture_output=True, text=True, check=False).stdout
+    said = capture_command(joins).stdout
     assert "CERTIFICATE_VERIFY_FAILED" in said, said
     verdict, _ = going.ended(status=0)
     seen = {result.claim: result.message for result in verdict.evidence}

@@ -6,7 +6,6 @@ Power cuts, reboots and cables are in test_cuts.py, and host keys in test_safety
 
 import os
 import signal
-import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +15,7 @@ from lab import LabError
 from lab.__main__ import main
 from lab.labs import Lab
 from lab.slots import slot
+from runners.commands import capture_command
 from traces import kernel, traces
 
 
@@ -27,9 +27,7 @@ def lab(named):
 
 
 def run(lab, command, user="lease"):
-    done = subprocess.run(
-        lab.ssh(next(iter(lab.hosts)), command, user=user), capture_output=True, text=True, check=False
-    )
+    done = capture_command(lab.ssh(next(iter(lab.hosts)), command, user=user))
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -83,12 +81,8 @@ with slot() as prefix:
 
 
 def test_what_a_killed_run_left_is_cleared_by_the_next_that_takes_its_slot(here):
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
-        capture_output=True,
-        text=True,
-        check=False,
+    done = capture_command(
+        [sys.executable, "-c", KILLED], env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     )
     assert done.returncode == -signal.SIGKILL, done.stderr
     prefix, number = done.stdout.split()

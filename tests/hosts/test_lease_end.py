@@ -9,6 +9,7 @@ import time
 
 import pytest
 from listing import listing
+from runners.commands import capture_command
 from runners.plays import checkout, play
 
 from rekindle.records import RetiredRecord, VerdictRecord, read_record
@@ -33,7 +34,7 @@ proof:
 
 
 def on_host(pair, command):
-    return subprocess.run(pair.ssh(HOST, command), capture_output=True, text=True, check=True).stdout
+    return capture_command(pair.ssh(HOST, command), check=True).stdout
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +132,7 @@ def test_after_retire_the_host_is_as_it_was_and_what_is_worth_keeping_is_home(cu
     kept = tmp_path / HOST / "retired"
     assert len(ends) == 2  # of pt_ddp and early
     for name, digest in ends.items():
-        done = subprocess.run(["sha256sum", kept / "runs" / name], capture_output=True, text=True, check=True)
+        done = capture_command(["sha256sum", kept / "runs" / name], check=True)
         assert done.stdout.split()[0] == digest
     record = read_record(tmp_path / HOST / "retired.json", RetiredRecord)
     assert {name.split("-")[0] for name, judged in record.runs.items() if judged == "PASS"} == {

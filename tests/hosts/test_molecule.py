@@ -3,9 +3,9 @@
 
 import os
 import re
-import subprocess
 
 import pytest
+from runners.commands import capture_command
 from runners.plays import REPOSITORY
 
 SCENARIOS = {path.parent.name for path in REPOSITORY.glob("molecule/*/molecule.yml")} - {"default"}
@@ -18,14 +18,11 @@ def molecule(named, tmp_path_factory):
         "REKINDLE_LAB": named("molecule"),
         "MOLECULE_EPHEMERAL_DIRECTORY": str(tmp_path_factory.mktemp("molecule")),
     }
-    done = subprocess.run(
+    done = capture_command(
         ["make", "--old-file=.venv/.done", "molecule"],
         cwd=REPOSITORY,
         env={**os.environ, **own, "NO_COLOR": "1"},
-        capture_output=True,
-        text=True,
         timeout=1800,
-        check=False,
     )
     return re.sub(r"\x1b\[[\d;]*m", "", done.stdout + done.stderr), done.returncode
 

@@ -6,6 +6,7 @@ import re
 import subprocess
 
 import pytest
+from runners.commands import capture_command
 from runners.leaks import leaks
 from runners.plays import OWN_PLAYBOOK, REPOSITORY, play
 
@@ -71,9 +72,7 @@ def test_what_a_host_prints_is_no_command_and_names_no_file_here(pair, tmp_path)
     assert re.search(r"cannot be unpacked.* Fix: collect it again", " ".join(done.output.split()))
     assert {path.name for path in tmp_path.iterdir()} == {"collect.yml", "home"}
     assert [path.name for path in home.iterdir()] == ["pt_ddp.placed.json"]
-    left = subprocess.run(
-        pair.ssh("first", "ls evil-run*; rm evil"), capture_output=True, text=True, check=False
-    )
+    left = capture_command(pair.ssh("first", "ls evil-run*; rm evil"))
     assert left.stdout == ""
 
 

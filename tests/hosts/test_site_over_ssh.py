@@ -6,6 +6,7 @@ import re
 import subprocess
 
 import pytest
+from runners.commands import capture_command
 from runners.plays import play
 
 from rekindle.records import EnvRecord, HostRecord, VerdictRecord, read_record
@@ -49,7 +50,7 @@ def test_what_is_home_is_not_collected_again(site, pair, small):
 
 def test_the_hosts_have_no_way_out(pair):
     for host in HOSTS:
-        routes = subprocess.run(pair.ssh(host, "ip route"), capture_output=True, text=True, check=True).stdout
+        routes = capture_command(pair.ssh(host, "ip route"), check=True).stdout
         assert "default" not in routes
         assert re.fullmatch(r"10\.77\.\d+\.0/24 dev eth0 .*\n", routes)
 

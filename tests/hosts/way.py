@@ -8,6 +8,7 @@ import time
 from contextlib import suppress
 
 import psutil
+from runners.commands import capture_command
 from runners.plays import HANGS_S
 
 from rekindle.records import Progress, RecordError, read_record
@@ -97,9 +98,7 @@ class Way:
 
     def ssh(self, command, user="lease"):
         """Return what a command says on the host; nothing if it fails or the host is away."""
-        done = subprocess.run(
-            self.lab.ssh(self.host.name, command, user=user), capture_output=True, text=True, check=False
-        )
+        done = capture_command(self.lab.ssh(self.host.name, command, user=user))
         return done.stdout if done.returncode == 0 else ""
 
     def link_down(self):

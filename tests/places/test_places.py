@@ -5,7 +5,6 @@ import io
 import os
 import re
 import shutil
-import subprocess
 import sys
 import time
 import zipfile
@@ -14,6 +13,7 @@ from pathlib import Path
 import nohup_place
 import pytest
 import run_here
+from runners.commands import capture_command
 from runners.own_jobs import JOBS, supervisor, wait_for_end
 from runners.plays import checkout, play
 from runners.waits import until
@@ -81,9 +81,7 @@ def test_site_yml_proves_its_job_without_slurm_and_federation(local, host_record
     assert not any(name.startswith(KNOWN) for name in zipfile.ZipFile(payload).namelist())
     command = [sys.executable, "-c", "from rekindle import cli; cli.main()", "--help"]
     environ = {**os.environ, "PYTHONPATH": f"{copy}/src"}
-    shown = subprocess.run(
-        command, env=environ, capture_output=True, text=True, check=True, timeout=60
-    ).stdout
+    shown = capture_command(command, env=environ, check=True, timeout=60).stdout
     assert ("\n  site " in shown, "federate" in shown) == (True, False)
 
 

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 
 from lab.machine import install, run
 
+from runners.commands import capture_command
+
 _PACKAGES = {"podman": "podman", "runc": "runc"}
 """Debian's package by the command that it brings."""
 _COMMAND = """#!/bin/sh
@@ -54,7 +56,7 @@ class Podman:
         """Make the image ``name`` of what is in a folder, with this PATH."""
         packed = subprocess.Popen(["tar", "-C", folder, "-c", "."], stdout=subprocess.PIPE)
         command = [self.path, "import", "--change", f"ENV PATH={path}", "-", name]
-        made = subprocess.run(command, stdin=packed.stdout, check=False, capture_output=True, text=True)
+        made = capture_command(command, stdin=packed.stdout)
         assert (made.returncode, packed.wait()) == (0, 0), made.stderr
 
     def digest(self, name):

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from runners.commands import capture_command
 from runners.plays import REPOSITORY
 
 from rekindle.environments.indexes import make_uv_environment
@@ -40,13 +41,10 @@ def test_a_host_is_ready(release, minor, local, tmp_path):
         ("pip", "install", "--quiet", "--constraint", constraints, f"ansible-core=={release}", REPOSITORY),
     ):
         subprocess.run(["uv", *arguments], check=True, env=environ)
-    done = subprocess.run(
+    done = capture_command(
         [venv / "bin/ansible-playbook", "site.yml", "--check", "-i", local],
         cwd=REPOSITORY,
         env={**os.environ, "PATH": f"{venv}/bin:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "local: ready" in done.stdout

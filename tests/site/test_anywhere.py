@@ -5,7 +5,6 @@ import json
 import os
 import runpy
 import shutil
-import subprocess
 import sys
 from importlib import util
 from importlib.metadata import distribution
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import ansible.release
 import pytest
+from runners.commands import capture_command
 from runners.plays import OWN_PLAYBOOK, REPOSITORY
 
 OURS = str(Path(sys.executable).with_name("ansible-playbook"))
@@ -28,14 +28,8 @@ def run(folder, *command, **environ):
     """Run a command in a folder as a user does who has set nothing for Ansible nor for Python."""
     ours = ("ANSIBLE", "PYTHON", "REKINDLE", "VIRTUAL_ENV")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env={**kept, "PATH": "/usr/bin:/bin", "COLUMNS": "200", **environ},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+    return capture_command(
+        command, cwd=folder, env={**kept, "PATH": "/usr/bin:/bin", "COLUMNS": "200", **environ}, timeout=120
     )
 
 

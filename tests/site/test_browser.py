@@ -5,11 +5,11 @@ import json
 import os
 import re
 import shutil
-import subprocess
 from html import unescape
 from pathlib import Path
 
 import pytest
+from runners.commands import capture_command
 from samples.many_hosts import many_hosts
 
 from rekindle.cli.board import make_board
@@ -36,7 +36,7 @@ AXE = os.environ.get("AXE")
 
 def chromium(*words):
     quiet = ["--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files"]
-    done = subprocess.run([CHROMIUM, *quiet, *words], capture_output=True, text=True, timeout=120, check=True)
+    done = capture_command([CHROMIUM, *quiet, *words], timeout=120, check=True)
     return done.stdout
 
 

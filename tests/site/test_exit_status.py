@@ -6,6 +6,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from runners.commands import capture_command
 from runners.plays import REPOSITORY
 from uv import find_uv_bin
 
@@ -39,7 +40,7 @@ def runs(tmp_path_factory):
         (folder / "job.py").write_text(JOB.format(launched))
         (folder / "client.py").write_text("raise RuntimeError('no data')\n")
         command = [pythons[release], "job.py"]
-        return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+        return capture_command(command, cwd=folder, timeout=300)
 
     with ThreadPoolExecutor(2) as pool:
         return dict(zip(RUNS, pool.map(lambda asked: run(*asked), RUNS), strict=True))

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from runners.commands import capture_command
 from runners.plays import HANGS_S, REPOSITORY, SMALLEST
 
 from rekindle.host.payload import pack_payload, write_payload
@@ -39,14 +40,11 @@ def call(installed, tmp_path):
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
 
     def run(*arguments, program=installed):
-        return subprocess.run(
+        return capture_command(
             [program, *map(str, arguments)],
             cwd=here,
             env={**kept, "PATH": "/usr/local/bin:/usr/bin:/bin", "ANSIBLE_NOCOLOR": "1"},
-            capture_output=True,
-            text=True,
             timeout=HANGS_S,
-            check=False,
         )
 
     run.here, run.program = here, installed
@@ -93,7 +91,7 @@ def test_what_travels_to_a_host_is_what_a_checkout_sends(installed, tmp_path):
         "print(write_payload(pack_payload(Path(sys.argv[1])), Path(sys.argv[2])).name)"
     )
     command = [installed.with_name("python"), "-I", "-c", program, folder, tmp_path / "wheel"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    done = capture_command(command, check=True, timeout=60)
     assert (
         done.stdout.strip()
         == write_payload(pack_payload(REPOSITORY / "flare_jobs"), tmp_path / "checkout").name

@@ -8,6 +8,7 @@ import subprocess
 
 import msgspec
 import pytest
+from runners.commands import capture_command
 from runners.plays import REPOSITORY, SMALLEST, checkout, play
 from stand_ins.slurm import stand_in
 
@@ -226,5 +227,5 @@ def test_a_schedule_of_the_learning_rate_goes_over_all_rounds(jobs, tmp_path):
     code = f"{REPOSITORY}/src:{REPOSITORY}/flare_jobs/llm_sft"
     environ = {**os.environ, "PYTHONPATH": code, "CUDA_VISIBLE_DEVICES": ""}
     command = [python_of(jobs, "transformers"), "-c", RATES, str(tmp_path)]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=300)
+    done = capture_command(command, env=environ, check=True, timeout=300)
     assert json.loads(done.stdout.splitlines()[-1]) == [6.0, 5.0, 4.0, 3.0, 2.0, 1.0]

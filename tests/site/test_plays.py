@@ -13,6 +13,7 @@ from contextlib import suppress
 
 import msgspec
 import pytest
+from runners.commands import capture_command
 
 from rekindle.cli.plays import _status
 from rekindle.results.check import CheckData
@@ -38,14 +39,11 @@ def call(folder):
     """Call ``rekindle`` in the folder."""
 
     def run(*arguments, **environ):
-        return subprocess.run(
+        return capture_command(
             [*COMMAND, *arguments],
             cwd=folder,
             env={**os.environ, "ANSIBLE_NOCOLOR": "1", **environ},
-            capture_output=True,
             timeout=120,
-            text=True,
-            check=False,
         )
 
     return run

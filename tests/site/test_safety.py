@@ -5,11 +5,11 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import tarfile
 import zipfile
 from pathlib import Path
 
+from runners.commands import capture_command
 from runners.leaks import CANARY, leaks
 from runners.plays import REPOSITORY, play
 
@@ -50,9 +50,7 @@ def test_the_scan_finds_a_secret_wherever_it_is(tmp_path):
 
 def _ansible(command, *arguments, cwd=REPOSITORY):
     environ = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
-    done = subprocess.run(
-        [command, *arguments], cwd=cwd, env=environ, capture_output=True, text=True, check=True
-    )
+    done = capture_command([command, *arguments], cwd=cwd, env=environ, check=True)
     return done.stdout
 
 
@@ -82,9 +80,7 @@ def test_neither_an_agent_nor_a_port_is_forwarded(tmp_path):
         "Host *\n  ForwardAgent yes\n  LocalForward 1234 localhost:1\n  RemoteForward 1235 localhost:1\n"
     )
     bare, ours = (
-        subprocess.run(
-            ["ssh", "-G", "-F", config, *more, "x"], capture_output=True, text=True, check=True
-        ).stdout
+        capture_command(["ssh", "-G", "-F", config, *more, "x"], check=True).stdout
         for more in ((), shlex.split(args))
     )
     assert re.search("(?m)^forwardagent yes$", bare)
@@ -93,7 +89,7 @@ def test_neither_an_agent_nor_a_port_is_forwarded(tmp_path):
 
 
 def test_nothing_that_a_user_runs_turns_the_checks_off():
-    files = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    files = capture_command(["git", "ls-files"], cwd=REPOSITORY, check=True)
     printed = {
         found[0]
         for name in files.stdout.split()

@@ -3,11 +3,11 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from runners.commands import capture_command
 from runners.plays import HANGS_S, SMALLEST, checkout
 
 from rekindle.records import EnvRecord, VerdictRecord, read_record
@@ -24,14 +24,11 @@ def upgraded(local, tmp_path_factory):
     repository = checkout(tmp_path_factory.mktemp("checkout"), lightning_ddp=SMALLEST)
     inventory = folder / "hosts.yml"
     inventory.write_text(local.read_text() + "      rekindle_jobs: [lightning_ddp]\n")
-    done = subprocess.run(
+    done = capture_command(
         [*COMMAND, "upgrade", RELEASE, "-i", str(inventory), "--json"],
         cwd=folder,
         env={**os.environ, "ANSIBLE_NOCOLOR": "1", "PYTHONPATH": f"{repository}/src"},
-        capture_output=True,
-        text=True,
         timeout=HANGS_S,
-        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)

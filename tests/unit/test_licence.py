@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every source file says under which licence it is."""
 
-import subprocess
-
+from runners.commands import capture_command
 from runners.plays import REPOSITORY
 
 LINE = "SPDX-License-Identifier: Apache-2.0"
@@ -17,9 +16,7 @@ def unnamed(paths):
 
 
 def test_every_source_file_names_its_licence():
-    names = subprocess.run(
-        ["git", "ls-files", "--cached"], cwd=REPOSITORY, capture_output=True, text=True, check=True
-    ).stdout.split()
+    names = capture_command(["git", "ls-files", "--cached"], cwd=REPOSITORY, check=True).stdout.split()
     own = [REPOSITORY / name for name in names if not name.startswith(OF_OTHERS)]
     sources = [path for path in own if path.suffix in SOURCES and path.is_file()]
     assert len(sources) > 500

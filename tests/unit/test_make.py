@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from runners.commands import capture_command
 
 REPOSITORY = Path(__file__).parents[2]
 NEW = """#!/bin/sh
@@ -42,13 +43,10 @@ def python(checkout: Path, name: str, status: int = 0) -> Path:
 
 
 def make(checkout: Path, *arguments: str, target: str = "all") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return capture_command(
         [str(shutil.which("make")), target, *arguments],
         cwd=checkout,
         env={"PATH": str(checkout.parent / "bin")},
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
 

@@ -4,11 +4,11 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from runners.commands import capture_command
 from test_job import UUIDS
 
 REPOSITORY = Path(__file__).parents[3]
@@ -47,13 +47,10 @@ def bench(recordings, tmp_path):
         smi.chmod(0o755)
         path = f"{smi.parent}:{os.environ['PATH']}"
         inherited = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
-        return subprocess.run(
+        return capture_command(
             [sys.executable, "benchmarks/accept.py"],
             cwd=tmp_path / "checkout",
             env={**inherited, "PATH": path, "PYTHONPATH": str(torch.parent), **environ},
-            capture_output=True,
-            text=True,
-            check=False,
         )
 
     return run

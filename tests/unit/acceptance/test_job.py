@@ -3,12 +3,12 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from shutil import copytree, ignore_patterns
 
 import pytest
+from runners.commands import capture_command
 from samples.mig_hosts import cut_gpus, list_instances, name_instance
 
 from rekindle.acceptance import evaluate_figures, judge_acceptance
@@ -94,14 +94,11 @@ def measure(recordings, tmp_path):
     def run(ranks=RANK, uuids=UUIDS, *options):
         (job / "ranks.py").write_text(ranks)
         words = ["job.py", "--gpu", f"[{','.join(uuids)}]"]
-        return subprocess.run(
+        return capture_command(
             # A Python without our packages, as the environment of the GPUs' framework is.
             [f"{sys.base_prefix}/bin/python3", *words, *options],
             cwd=job,
             env=environ,
-            capture_output=True,
-            text=True,
-            check=False,
         )
 
     return run

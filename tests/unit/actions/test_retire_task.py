@@ -3,11 +3,11 @@
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from runners.commands import capture_command
 from samples.hosts import built
 from stand_ins import shims
 
@@ -74,7 +74,7 @@ def retire(load, shell, host, tmp_path):
 def minor_of(python):
     """Return the version of a Python, as 3.12."""
     say = "import sys; print('%d.%d' % sys.version_info[:2], end='')"
-    return subprocess.run([python, "-c", say], capture_output=True, text=True, check=True).stdout
+    return capture_command([python, "-c", say], check=True).stdout
 
 
 def _assert_untouched(host, result, printed):

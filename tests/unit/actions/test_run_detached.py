@@ -5,7 +5,6 @@ import fcntl
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 import time
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 from ansible.errors import AnsibleConnectionFailure
+from runners.commands import capture_command
 
 from rekindle.jobs import lease
 from rekindle.records import LastProgress, Progress, read_record, write_record
@@ -40,7 +40,7 @@ class Host:
         self.asked += 1
         self.before(self.asked)
         command = f"{self.noise} {command}"
-        done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+        done = capture_command(command, shell=True)
         self.errors = done.stderr
         return {"rc": done.returncode, "stdout": done.stdout}
 

@@ -4,7 +4,6 @@
 import hashlib
 import platform
 import shutil
-import subprocess
 import sys
 import tarfile
 import threading
@@ -13,6 +12,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from msgspec.structs import replace
+from runners.commands import capture_command
 
 from rekindle.capsule import python
 from rekindle.records import Python, RecordError
@@ -40,7 +40,7 @@ def bring():
     """Bring it to this machine, as if it were the host."""
 
     def execute(line):
-        done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+        done = capture_command(["sh", "-c", line])
         return {"rc": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
 
     return partial(python.bring_python, wheelhouse=None, execute=execute, put_file=shutil.copyfile)
@@ -92,7 +92,7 @@ def test_a_url_is_fetched_once_and_kept(served, state, tmp_path):
     assert kept == python.fetch_python(served) == state / "python" / served.sha256[:12] / NAME
 
 
-def test_an_altered_download_is_refused_and_not_kept(served, state, tmp_path):
+def test_an_altered_download_is_refused_and_not_kept(served, state):
     planned = replace(served, sha256="1" * 64)
     with pytest.raises(RecordError, match=f"^http://.* and {'1' * 64} is expected"):
         python.fetch_python(planned)

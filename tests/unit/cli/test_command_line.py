@@ -12,6 +12,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from msgspec.structs import replace
+from runners.commands import capture_command
 from samples.folders import FAIL, add_host, fill, three_hosts
 
 from rekindle.capsule.wheelhouse import LockBundle
@@ -56,18 +57,14 @@ def test_help_has_examples_and_statuses(call, name):
 @pytest.mark.parametrize("arguments", [["--version"], ["diagnose"], ["verify", "."], ["diff", ".", "."]])
 def test_a_call_does_not_wait_for_pydantic(arguments):
     script = "import sys; from rekindle import cli; cli.main(); print(*sys.modules, file=sys.stderr)"
-    done = subprocess.run(
-        [sys.executable, "-c", script, *arguments], input="", capture_output=True, text=True, check=True
-    )
+    done = capture_command([sys.executable, "-c", script, *arguments], input="", check=True)
     assert "typer.main" in done.stderr.split()
     assert "pydantic" not in done.stderr.split()
 
 
-def test_help_imports_no_verb(tmp_path):
+def test_help_imports_no_verb():
     script = "import sys; from rekindle import cli; cli.main(); print(*sys.modules, file=sys.stderr)"
-    done = subprocess.run(
-        [sys.executable, "-c", script, "--help"], capture_output=True, text=True, check=True
-    )
+    done = capture_command([sys.executable, "-c", script, "--help"], check=True)
     assert [name for name in HELP if f"\n  {name} " not in done.stdout] == []
     imported = set(done.stderr.split())
     assert not {"ansible_runner", "rich.table", "jinja2", "rekindle.judge", "rekindle.cli.plan"} & imported

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from runners.commands import capture_command
 from runners.plays import OWN_PLAYBOOK, REPOSITORY
 
 BIN = Path(sys.executable).parent
@@ -18,7 +19,7 @@ def documented(kind, *names):
     """Return what ansible-doc knows of a kind of plugin, by name."""
     command = [BIN / "ansible-doc", "--type", kind, "--json", *names]
     environ = {**os.environ, **OWN_PLAYBOOK}
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=120, check=False)
+    done = capture_command(command, env=environ, timeout=120)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

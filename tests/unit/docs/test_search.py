@@ -4,7 +4,6 @@
 import json
 import re
 import shutil
-import subprocess
 from functools import partial
 from html import unescape
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -13,6 +12,7 @@ from threading import Thread
 from urllib.parse import quote_plus
 
 import pytest
+from runners.commands import capture_command
 
 SITE = Path(__file__).parents[3] / "docs" / "_build" / "html"
 CHROMIUM = shutil.which("chromium")
@@ -102,7 +102,7 @@ def found():
         page = f"http://127.0.0.1:{server.server_port}/asked.html"
         quiet = ["--headless", "--no-sandbox", "--disable-gpu", "--no-proxy-server"]
         command = [CHROMIUM, *quiet, "--virtual-time-budget=120000", "--dump-dom", page]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+        done = capture_command(command, timeout=300, check=True)
         server.shutdown()
     answers = json.loads(unescape(re.search('data-result="([^"]*)"', done.stdout)[1]))
     return {text: answers[quote_plus(text)] for text in [*ANSWERED, "zebrafish"]}

@@ -3,7 +3,6 @@
 
 import re
 import signal
-import subprocess
 import sys
 import time
 from contextlib import suppress
@@ -13,6 +12,7 @@ import msgspec
 import psutil
 import pytest
 import run_here
+from runners.commands import capture_command
 from runners.toys import STUBBORN, assert_gone, child_pid, supervisor_of, toy, wait_for, wait_for_end
 
 from rekindle.host.leftovers import end_processes, find_running
@@ -145,5 +145,5 @@ try:
 except _Interrupted:
     print("interrupted")
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = capture_command([sys.executable, "-c", code], check=True)
     assert done.stdout.split("\n")[:2] == ["in peace", "interrupted"]

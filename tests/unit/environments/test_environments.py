@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from runners.commands import capture_command
 from runners.waits import until
 
 from rekindle import locks
@@ -122,7 +123,7 @@ def _answer(root):
 
 def _start(root, *specs, allocation=None):
     command = [sys.executable, "-m", "rekindle.environments", "start", str(root), json.dumps(allocation)]
-    return subprocess.run(command, input=json.dumps(specs), capture_output=True, text=True, check=False)
+    return capture_command(command, input=json.dumps(specs))
 
 
 def test_two_at_the_same_time_build_one(root, spec):
@@ -133,7 +134,7 @@ def test_two_at_the_same_time_build_one(root, spec):
 
     def run(_):
         command = [sys.executable, "-c", code, str(root), json.dumps(spec)]
-        return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        return json.loads(capture_command(command, check=True).stdout)
 
     with ThreadPoolExecutor(2) as pool:
         answers = list(pool.map(run, range(2)))

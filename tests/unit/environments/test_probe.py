@@ -3,12 +3,12 @@
 
 import json
 import os
-import subprocess
 import sys
 import time
 from importlib.resources import files
 
 import pytest
+from runners.commands import capture_command
 
 from rekindle.environments import probe as prober
 
@@ -145,13 +145,8 @@ def _probe(packages, prefix=sys.prefix, **variables):
     """Return what the probe of torch prints beside these packages, and its errors."""
     script = files("rekindle.environments.probes").joinpath("torch_probe.py").read_text()
     before = f"import sys; sys.path.insert(0, {str(packages)!r}); sys.prefix = {str(prefix)!r}"
-    return subprocess.run(
-        [sys.executable, "-c", f"{before}\n{script}"],
-        env=os.environ | variables,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
+    return capture_command(
+        [sys.executable, "-c", f"{before}\n{script}"], env=os.environ | variables, timeout=60
     )
 
 

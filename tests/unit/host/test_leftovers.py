@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from runners.commands import capture_command
 
 from rekindle.host import leftovers
 from rekindle.host.engines import name_container
@@ -100,7 +101,5 @@ def test_what_ends_the_rest_may_run_on_a_python_of_the_root_itself(root):
     code = "import sys; from pathlib import Path; from rekindle.host.leftovers import end_processes\n"
     code += "end_processes(Path(sys.argv[1])); print('ended')"
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [python, "-c", code, root], env=environ, capture_output=True, text=True, check=False
-    )
+    done = capture_command([python, "-c", code, root], env=environ)
     assert (done.returncode, done.stdout) == (0, "ended\n"), done.stderr

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from archives import collect, names
+from runners.commands import capture_command
 
 from rekindle.host import archive
 from rekindle.judge import judge_run
@@ -43,7 +44,7 @@ def test_a_run_that_is_not_there_is_not_packed(tmp_path, make):
     run, packed = tmp_path / "pt_ddp", tmp_path / "pt_ddp.1.tar.gz"
     make(run)
     command = [sys.executable, "-m", "rekindle.host.archive", run, packed]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = capture_command(command)
     error = f"The host no longer has {run}. Fix: run site.yml again, which runs its job again.\n"
     assert (done.returncode, done.stderr) == (1, error)
     assert not packed.exists()

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from answers import XML
 from msgspec.structs import replace
+from runners.commands import capture_command
 from samples.mig_hosts import cut_gpus, list_instances, name_instance
 
 from rekindle.gpus.choice import choose_gpus
@@ -55,11 +56,9 @@ def collect(tmp_path):
 
     def run(*probes, root="~/rekindle", tmpdir="~/rekindle/tmp", limit=20, **env):
         nonce = secrets.token_hex(8)
-        done = subprocess.run(
+        done = capture_command(
             ["dash", "-s", "--", nonce, root, tmpdir, str(limit), *probes],
             stdin=COLLECTOR.open(),
-            capture_output=True,
-            text=True,
             timeout=30,
             check=True,
             cwd=tmp_path,
@@ -267,10 +266,10 @@ def test_a_root_of_another_user_is_refused(collect, tmp_path, below):
 def test_in_a_container_nobody_may_be_the_machines_root(tmp_path):
     folder = made(tmp_path / "mounted", 0o755, owner=4711)
     inside = 'dash -s -- n "$1/x" "$1/x" 20 root'
-    done = subprocess.run(
+    done = capture_command(
         ["unshare", "--user", "--map-root-user", "sh", "-c", inside, "sh", str(folder)],
-        stdin=COLLECTOR.open(), capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        stdin=COLLECTOR.open(),
+    )
     if not done.stdout:
         pytest.skip(f"no user namespace here: {done.stderr}")
     assert "owner" not in done.stdout
@@ -337,15 +336,10 @@ def test_a_python_that_hangs_costs_only_itself(collect, fake):
     assert real.exists()
 
 
-def test_a_broken_off_script_does_nothing(tmp_path):
+def test_a_broken_off_script_does_nothing():
     script = COLLECTOR.read_text()
-    done = subprocess.run(
-        ["dash", "-s", "--", "n", "~/r", "/tmp"],
-        input=script[: int(len(script) * 0.98)],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
+    done = capture_command(
+        ["dash", "-s", "--", "n", "~/r", "/tmp"], input=script[: int(len(script) * 0.98)], timeout=30
     )
     with pytest.raises(FactsError):
         parse_frames(done.stdout, "n")
@@ -378,10 +372,13 @@ def collect_on(tmp_path):
         Path(at).mkdir(exist_ok=True)
         mount = f"mount -t tmpfs -o {options} tmpfs '{at}'"
         command = f"{mount}; exec dash -s -- n '{root}' '{root}/tmp' 20 {' '.join(probes)}"
-        done = subprocess.run(
-            ["unshare", "--mount", "sh", "-c", command], stdin=COLLECTOR.open(), capture_output=True,
-            text=True, timeout=60, check=True, env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), **env},
-        )  # fmt: skip
+        done = capture_command(
+            ["unshare", "--mount", "sh", "-c", command],
+            stdin=COLLECTOR.open(),
+            timeout=60,
+            check=True,
+            env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), **env},
+        )
         return parse_frames(done.stdout, "n")
 
     return run
@@ -452,11 +449,9 @@ def collect_after(setup, folder, *probes):
     """Return the frames of a collector that starts after ``setup``, in a mount namespace of its own."""
     token = f"n{os.getpid()}"  # it names a folder in /dev/shm, which other tests' collectors have too
     collector = ("dash", "-s", "--", token, f"{folder}/r", f"{folder}/t", "20", *probes)
-    done = subprocess.run(
+    done = capture_command(
         ["unshare", "--mount", "sh", "-c", f'{setup}\nexec "$@"', "sh", *collector],
         stdin=COLLECTOR.open(),
-        capture_output=True,
-        text=True,
         check=True,
         cwd=folder,
     )
@@ -551,7 +546,7 @@ def test_a_tmpdir_too_long_for_a_socket_is_seen(collect):
     assert collect("need-name", tmpdir=f"/tmp/{'long/' * 6}")["need-name"].answered
 
 
-def test_a_python_that_was_built_without_modules_is_not_used(collect, fake, tmp_path):
+def test_a_python_that_was_built_without_modules_is_not_used(collect, fake):
     hidden = "import sys; sys.modules['lzma'] = sys.modules['_ctypes'] = None"
     fake("python3", f'exec {sys.executable} -I -B -c "{hidden}; exec(sys.argv[1])" "$4"')
     found = read_host(PartialFrames(collect("pythons", *OF_EVERY_HOST)), "h", "/rekindle")

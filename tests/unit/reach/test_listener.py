@@ -4,13 +4,13 @@
 import json
 import os
 import socket
-import subprocess
 import sys
 import threading
 import time
 from datetime import timedelta
 
 import pytest
+from runners.commands import capture_command
 from runners.plays import REPOSITORY
 from runners.waits import until
 
@@ -89,7 +89,7 @@ def run():
     def command(*words):
         environ = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src")}
         line = [sys.executable, "-m", "rekindle.reach", *map(str, words)]
-        done = subprocess.run(line, env=environ, capture_output=True, text=True, timeout=60, check=False)
+        done = capture_command(line, env=environ, timeout=60)
         assert done.stderr == ""
         return done.returncode, json.loads(done.stdout)
 

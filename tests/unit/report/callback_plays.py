@@ -4,9 +4,10 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
+
+from runners.commands import capture_command
 
 REPOSITORY = Path(__file__).parents[3]
 CALLBACK = REPOSITORY / "plugins" / "callback" / "rekindle.py"
@@ -128,14 +129,11 @@ def play(repository, *arguments, **environ):
     """Run ansible-playbook in the repository and return its output."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE", "REKINDLE"))}
     inventory = () if "-i" in arguments else ("-i", "inventory.yml")
-    done = subprocess.run(
+    done = capture_command(
         [Path(sys.executable).with_name("ansible-playbook"), *inventory, *arguments],
         cwd=repository,
         env={**kept, "COLUMNS": "200", **environ},
-        capture_output=True,
-        text=True,
         timeout=120,
-        check=False,
     )
     return done.stdout + done.stderr
 

@@ -3,7 +3,6 @@
 
 import json
 import shlex
-import subprocess
 import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
@@ -11,6 +10,7 @@ from threading import Thread
 import pytest
 import yaml
 from msgspec.structs import replace
+from runners.commands import capture_command
 from runners.plays import REPOSITORY
 from samples.folders import FAIL, add_host, fill
 
@@ -33,7 +33,7 @@ def results(tmp_path):
 
 def run(name, *words, stdin=None):
     command = [sys.executable, CONTRIB / name, *words]
-    return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, timeout=60)
+    return capture_command(command, input=stdin, timeout=60)
 
 
 def test_hosts_with_bad_hardware_are_drained_and_their_text_is_no_command(results):

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """SLURM's description of a cluster, and what a run cannot have there or has to wait for."""
 
-import subprocess
-
 import pytest
+from runners.commands import capture_command
 
 from rekindle.hostfacts.frames import parse_frames
 from rekindle.records import Allocation
@@ -53,7 +52,7 @@ def test_a_cluster_that_does_not_answer_is_not_known(answers):
 
 
 def test_the_commands_answer_in_frames_where_there_is_no_slurm():
-    done = subprocess.run(["sh", "-c", cluster.make_query("x")], capture_output=True, text=True, check=True)
+    done = capture_command(["sh", "-c", cluster.make_query("x")], check=True)
     frames = parse_frames(done.stdout, "x")
     assert list(frames) == ["sinfo", "accounts", "qos", "end"]
     assert cluster.read_cluster(frames) is None

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from runners.commands import capture_command
 from stand_ins.slurm import stand_in
 
 from rekindle.slurm import launch
@@ -161,7 +162,7 @@ def test_a_port_that_is_held_is_passed_over():
 def test_what_cannot_be_spread_over_the_nodes_is_one_sentence(allocation, gpu, changes, message):
     command = [*shlex.split(Sites(["a", "b"], gpu).torchrun("a"))[1:], *SCRIPT]
     env = {**allocation, **changes, **dict(word.split("=", 1) for word in command[:2])}
-    done = subprocess.run(command[2:], env=env, capture_output=True, text=True, check=False, timeout=60)
+    done = capture_command(command[2:], env=env, timeout=60)
     assert done.returncode == 1
     assert done.stderr.startswith(message)
     assert len(done.stderr.splitlines()) == 1

@@ -3,11 +3,11 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from runners.commands import capture_command
 
 from rekindle.trainer.data import make_stand_in
 
@@ -28,13 +28,10 @@ def run(folder, example, *options, gpus=(), **environ):
         "gpus": [gpu for gpu in GPUS if any(gpu["uuid"] in own for own in gpus)],
     }
     (folder / "spec.json").write_text(json.dumps(spec))
-    return subprocess.run(
+    return capture_command(
         [sys.executable, "-m", "rekindle.trainer.example", str(folder / "spec.json"), *options],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(SOURCE), **_folders(folder), **environ},
-        capture_output=True,
-        text=True,
-        check=False,
         timeout=60,
     )
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A process that ends waits for threads of gloo's that are at work, and for no others, and not forever."""
 
-import subprocess
 import sys
 
 import pytest
+from runners.commands import capture_command
 from runners.gloo_threads import FOR_EVER, busy
 
 RESTS = "from rekindle.trainer import gloo; gloo.wait_at_exit()\n"
@@ -12,9 +12,7 @@ RESTS = "from rekindle.trainer import gloo; gloo.wait_at_exit()\n"
 
 def ended(script, *, well=False):
     """Return what it prints; Python may crash where a thread works as it ends, unless it ends ``well``."""
-    return subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=well, timeout=60
-    ).stdout
+    return capture_command([sys.executable, "-c", script], check=well, timeout=60).stdout
 
 
 def test_a_thread_of_gloos_ends_what_it_does():

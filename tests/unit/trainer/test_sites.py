@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from runners.commands import capture_command
 
 from rekindle.driver.command import make_job_command
 from rekindle.records import RunSpec, read_record, write_record
@@ -65,9 +66,7 @@ def given(tmp_path):
             "REKINDLE_DATA": str(tmp_path / "data"),
             "REKINDLE_WORKSPACE": str(tmp_path / "w"),
         }
-        done = subprocess.run(
-            words, cwd=tmp_path, env={**os.environ, **environ}, capture_output=True, text=True, check=True
-        )
+        done = capture_command(words, cwd=tmp_path, env={**os.environ, **environ}, check=True)
         return json.loads(done.stdout)
 
     return call
@@ -132,7 +131,5 @@ def test_only_rank_0_waits_for_its_turn(tmp_path):
 def test_training_by_itself_goes_through_the_rounds_without_nvflare():
     code = "from rekindle.trainer import follow_rank_zero as f; print(list(f(None)))"
     environ = {"PYTHONPATH": SOURCE, "REKINDLE_ROUNDS": "2"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True
-    )
+    done = capture_command([sys.executable, "-c", code], env=environ, check=True)
     assert done.stdout.strip() == "[(0, None), (1, None)]"
