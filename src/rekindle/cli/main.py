@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from rekindle.records.complaint import FIX, BundleError, Complaint, VersionError
+from rekindle.records.complaint import BundleError, Complaint, VersionError
 from rekindle.records.text import fold_line, format_json
 
 from .verb import OK, UNKNOWN, USAGE, Answer, Refusal
@@ -133,31 +133,31 @@ def main() -> int:
             return OK
         return UNKNOWN if error.code else OK
     except Exception as error:
-        message, status = _failure(error)
+        complaint, status = _failure(error)
         if isinstance(error, OSError) and error.filename is None:
             _forget_output()  # Python would try it again as it ends
         if {"--json", "--json-lines"} & {*sys.argv}:
-            what, _, fix = message.partition(FIX)
-            _print(format_json(Refusal("rekindle/refusal/1", fold_line(what), fold_line(fix))))
+            what, fix = fold_line(complaint.message), fold_line(complaint.fix)
+            _print(format_json(Refusal("rekindle/refusal/1", what, fix)))
         with suppress(OSError):
-            print(fold_line(message), file=sys.stderr, flush=True)
+            print(fold_line(str(complaint)), file=sys.stderr, flush=True)
         return status
 
 
-def _failure(error: Exception) -> tuple[str, int]:
+def _failure(error: Exception) -> tuple[Complaint, int]:
     """Return the failure in a sentence, and a status other than that of a bad answer."""
     match error:
         case VersionError() | BundleError():
-            return str(error), UNKNOWN
+            return error, UNKNOWN
         case Complaint():
-            return str(error), USAGE
+            return error, USAGE
         case typer.TyperException():
             return _called_wrongly(error), USAGE
         case OSError():
             what = f"{error.filename or 'The output'} cannot be used: {error.strerror}."
-            return f"{what} Fix: see its rights and room.", UNKNOWN
+            return Complaint(what, "see its rights and room."), UNKNOWN
     traceback.print_exc()
-    return "That is a bug of Rekindle. Fix: report the traceback above.", UNKNOWN
+    return Complaint("That is a bug of Rekindle.", "report the traceback above."), UNKNOWN
 
 
 def _print(text: str) -> None:
@@ -175,14 +175,14 @@ def _forget_output() -> None:
     os.close(nowhere)
 
 
-def _called_wrongly(error: typer.TyperException) -> str:
+def _called_wrongly(error: typer.TyperException) -> Complaint:
     message = error.format_message().replace("Value error, ", "").rstrip(".")
     for near in getattr(error, "possibilities", None) or ():
         message = f"{message.partition(' (Possible')[0]}. Did you mean {near}?"
         break
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "rekindle"
-    return f"{message}{'' if message.endswith('?') else '.'} Fix: see {path} --help."
+    return Complaint(f"{message}{'' if message.endswith('?') else '.'}", f"see {path} --help.")
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:
