@@ -15,7 +15,7 @@ from rekindle.actions.answers import make_command
 from rekindle.actions.base import Action, TaskFailure
 from rekindle.actions.limits import fetch_file, limit_action
 from rekindle.host import folders
-from rekindle.host.archive import TOTAL_LIMIT, ArchiveError
+from rekindle.host.archive import TOTAL_LIMIT
 from rekindle.records import Complaint, RecordError
 from rekindle.records.layout import left_in
 from rekindle.records.text import fold_line
@@ -53,7 +53,7 @@ class ActionModule(Action):
             raise TaskFailure(f"The run could not be packed on the host: {complaint}")
         trips = 1 if placed.spec.job.federated else _ROUND_TRIPS
         now = clock.ask_clock(self._low_level_execute_command, args["python"], trips)
-        failed: Exception | None = None
+        failed: Complaint | None = None
         with tempfile.TemporaryDirectory() as folder:
             archive = Path(folder, "run.tar.gz")
             try:
@@ -62,11 +62,11 @@ class ActionModule(Action):
                     parts.keep_part(archive, dest, now)
                 else:
                     collection.keep_run(archive, dest, placed, now, clock.take_last_line(answer))
-            except (ArchiveError, Complaint) as error:
+            except Complaint as error:
                 failed = error
         self._low_level_execute_command(f"rm -f {shlex.quote(packed)}")
         if failed:
-            raise TaskFailure.parse(str(failed))
+            raise failed
         if left := _left(dest):
             Display().display(f"{task_vars['inventory_hostname']} {args['job']}: {left}")
         return {}

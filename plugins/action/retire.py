@@ -6,11 +6,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.base import Action
 from rekindle.actions.limits import fetch_file, limit_action
-from rekindle.host.archive import TOTAL_LIMIT, ArchiveError, unpack_archive
+from rekindle.host.archive import TOTAL_LIMIT
 from rekindle.hostfacts import FactsError, choose_interpreter, system
 from rekindle.hostfacts.frames import ask_frames
+from rekindle.results.archive import unpack_archive
 from rekindle.retire import lastcopy
 
 
@@ -35,15 +36,12 @@ class ActionModule(Action):
         answer = on_host("pack")
         if answer.get("failed") or answer.get("unreachable") or self._task.check_mode:
             return answer
-        try:
-            if "root" in answer:
-                self._copy(lastcopy.check_answer(answer), host, home)
-                answer = on_host("remove")
-            if not answer.get("failed"):
-                lastcopy.note_removed(host, home)
-            return answer
-        except ArchiveError as error:
-            raise TaskFailure.parse(str(error)) from None
+        if "root" in answer:
+            self._copy(lastcopy.check_answer(answer), host, home)
+            answer = on_host("remove")
+        if not answer.get("failed"):
+            lastcopy.note_removed(host, home)
+        return answer
 
     def _python(self, root: str) -> str | None:
         """Return a Python on the host, without need of a record here; None if the host does not answer."""

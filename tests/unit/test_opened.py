@@ -34,6 +34,7 @@ _OURS = {
     "jobs/loader.py": "the user's job",
     "jobs/package_files.py": "the user's job",
     "jobs/source.py": "the user's job",
+    "results/archive.py": "what our own action has just fetched, and a new folder of ours",
     "results/journal.py": "our own site.yml",
     "results/state.py": "the user's own folder of keys",
     "settings/play.py": "our own specification of settings",

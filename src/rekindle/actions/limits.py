@@ -2,6 +2,7 @@
 """Limits for actions that connect to a host: nothing waits forever, or leaves an ssh behind."""
 
 import functools
+import resource
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -11,7 +12,6 @@ from typing import Any, TypeVar
 import psutil
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from rekindle.host.archive import limit_files
 from rekindle.records import Complaint
 from rekindle.records.text import shorten_text
 
@@ -45,6 +45,17 @@ class Flood(Complaint):
         """Take the bytes that it may send."""
         message = f"The host sends more than {most >> 20} MiB as one answer."
         super().__init__(message, "do not trust that host.")
+
+
+@contextmanager
+def limit_files(limit: int) -> Iterator[None]:
+    """Keep this process and its children, which fetch an archive, from files above ``limit`` bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit if hard == -1 else min(limit, hard), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @contextmanager

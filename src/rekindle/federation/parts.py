@@ -16,7 +16,6 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from rekindle.host import files, folders
-from rekindle.host.archive import replace_folder, unpack_archive
 from rekindle.judge import judge_run
 from rekindle.records import (
     Clock,
@@ -37,6 +36,7 @@ from rekindle.records.complaint import MissingError
 from rekindle.records.layout import clock_in, ended_in, spec_in
 from rekindle.records.text import shorten_text
 from rekindle.results import seal, state
+from rekindle.results.archive import replace_folder, unpack_archive
 from rekindle.results.collection import merge_given, move_aside, write_clock
 from rekindle.results.contents import locate_placed
 
@@ -61,7 +61,7 @@ def keep_part(archive: Path, dest: Path, clock: Clock | None) -> None:
     """Unpack what a host sent into ``dest``, with its clock.
 
     Raises:
-        ArchiveError: the archive is damaged or not of a run.
+        Complaint: the archive is damaged or not of a run.
     """
     unpack_archive(archive, dest, lambda folder: write_clock(folder, clock))
 

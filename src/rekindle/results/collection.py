@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from rekindle.acceptance import judge_acceptance
 from rekindle.host import files, folders
-from rekindle.host.archive import unpack_archive
 from rekindle.jobs import make_verdict
 from rekindle.judge import judge_run
 from rekindle.judge.measurements import judge_measurements
@@ -32,6 +31,7 @@ from rekindle.records.base import read_valid
 from rekindle.records.layout import spec_in, verdict_in
 
 from . import seal, state
+from .archive import unpack_archive
 from .contents import locate_placed
 
 _RUN_AGAIN = "Run it again (-e rerun=true), with nobody else at that host."
@@ -98,7 +98,7 @@ def keep_run(
         payload: SHA-256 of the payload on the host, if it was asked; empty if it could not be read.
 
     Raises:
-        ArchiveError: the archive is damaged or not of a run.
+        Complaint: the archive is damaged or not of a run.
         RecordError: something cannot be written.
     """
 

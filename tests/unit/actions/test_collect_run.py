@@ -14,9 +14,9 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from runners.plays import REPOSITORY
 
 from rekindle.actions import clock as clock_of_host
-from rekindle.host.archive import unpack_archive
 from rekindle.records import PlacedRecord, RunSpec, read_record, write_record
 from rekindle.results import collection
+from rekindle.results.archive import unpack_archive
 
 PAYLOAD = REPOSITORY / "src"
 SENT, MEASURES = (

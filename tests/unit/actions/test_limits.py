@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every task that speaks to a host has a limit, and the limit holds on a host that answers no more."""
 
+import errno
 import os
+import resource
+import signal
 import subprocess
 import time
 
@@ -199,3 +202,16 @@ def test_a_file_that_is_fetched_has_an_end(tmp_path):
     assert (tmp_path / "here").stat().st_size <= 1 << 20
     limits.fetch_file(Connection(), f"{tmp_path}/large", f"{tmp_path}/here", 1 << 22)
     assert (tmp_path / "here").stat().st_size == 1 << 21
+
+
+def test_a_file_without_end_ends_the_one_that_writes_it(tmp_path):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with limits.limit_files(1000):
+        child = subprocess.run(["dd", "if=/dev/zero", f"of={tmp_path}/dd", "bs=600"], check=False, timeout=30)
+        with pytest.raises(OSError, match="File too large") as error:
+            (tmp_path / "own").write_bytes(bytes(5000))
+    assert child.returncode == -signal.SIGXFSZ
+    assert error.value.errno == errno.EFBIG
+    assert {path.stat().st_size for path in tmp_path.iterdir()} == {1000}
+    assert resource.getrlimit(resource.RLIMIT_FSIZE) == before
+    (tmp_path / "own").write_bytes(bytes(5000))

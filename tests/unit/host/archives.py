@@ -2,6 +2,7 @@
 """Folders and archives of runs, as tests compare them."""
 
 from rekindle.host import archive
+from rekindle.results.archive import unpack_archive
 
 
 def names(folder):
@@ -11,4 +12,4 @@ def names(folder):
 def collect(run, home):
     packed = run.with_name("packed.tar.gz")
     archive.pack_run(run, packed)
-    archive.unpack_archive(packed, home)
+    unpack_archive(packed, home)

@@ -14,6 +14,7 @@ from runners.commands import capture_command
 from rekindle.host import archive
 from rekindle.judge import judge_run
 from rekindle.records import LeftBehind, read_record
+from rekindle.results.archive import unpack_archive
 
 
 def test_a_run_comes_home_complete_but_for_large_files_and_links(tmp_path, monkeypatch, home):
@@ -55,7 +56,7 @@ def test_of_too_much_the_largest_files_stay_behind(tmp_path, monkeypatch, home):
     run.mkdir()
     for size in range(1, 9):
         (run / str(size)).write_bytes(bytes(size))
-    monkeypatch.setattr(archive, "_FILES_LIMIT", 5)
+    monkeypatch.setattr(archive, "FILES_LIMIT", 5)
     monkeypatch.setattr(archive, "TOTAL_LIMIT", archive._LEFT_LIMIT + 10)
     collect(run, home)
     assert names(home) == {"1", "2", "3", "4", "left.json"}
@@ -64,7 +65,7 @@ def test_of_too_much_the_largest_files_stay_behind(tmp_path, monkeypatch, home):
 
 
 def test_proof_comes_home_however_much_there_is_beside_it(clean_run, home, monkeypatch):
-    monkeypatch.setattr(archive, "_FILES_LIMIT", 60)
+    monkeypatch.setattr(archive, "FILES_LIMIT", 60)
     for n in range(200):
         (clean_run / f"job/{n}").touch()
         (clean_run / "folders" / str(n)).mkdir(parents=True)
@@ -93,7 +94,7 @@ def test_a_file_that_cannot_be_read_ends_no_collection(tmp_path, home):
     packed = tmp_path / "a.tar.gz"
     closed = subprocess.check_output([*bare, sys.executable, "-c", code, run, packed], text=True)
     assert closed == "['closed/', 'unreadable']\n"
-    archive.unpack_archive(packed, home)
+    unpack_archive(packed, home)
     assert names(home) == {"seen", "left.json"}
     left = read_record(home / "left.json", LeftBehind).files
     assert left == dict.fromkeys(("closed/", "unreadable"), "Permission denied")
