@@ -3,7 +3,8 @@
 
 A failure's heading is its name, the layers that are right, the words that its cause must have (``&``: all of
 these, ``|``: one of these), and since the twenty-second set those of its remedy. Of the sets in `HALVED`
-every other one is held back from whoever mends the doctor.
+every other one is held back from whoever mends the doctor. A log of several files is a workspace: a line
+``--- FOLDER/FILE`` is before each.
 """
 
 import re
@@ -32,6 +33,7 @@ HALVED = (
     "twentysixth_failures.txt",
     "twentyseventh_failures.txt",
     "twentyeighth_failures.txt",
+    "twentyninth_failures.txt",
 )
 
 
@@ -91,7 +93,9 @@ def healthy() -> list[tuple[str, str]]:
 @cache
 def found(log: str) -> Diagnosis:
     """Return what the doctor finds."""
-    return diagnose_texts([texts.decode_text("log.txt", log.encode())])
+    _, *files = re.split(r"^--- (\S+/\S+)\n", log, flags=re.MULTILINE)
+    named = zip(files[::2], files[1::2], strict=True) if files else [("log.txt", log)]
+    return diagnose_texts([texts.decode_text(name, content.encode()) for name, content in named])
 
 
 def root(log: str) -> Finding | None:

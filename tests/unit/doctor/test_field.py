@@ -15,8 +15,9 @@ from rekindle.doctor.excerpts import MATTERS
 from rekindle.doctor.subjects import hide_paths, load_rows, make_expression
 
 FAILURES = failures()
-SHARES = [FAILURES[first % 8 :: 8] for first in range(12)]
-"""An eighth of them for each collector, another one each time."""
+SINGLE = [failure for failure in FAILURES if not failure.log.startswith("--- ")]
+SHARES = [SINGLE[first % 8 :: 8] for first in range(12)]
+"""An eighth of those of one file for each collector, another one each time."""
 AFTER = "".join(f"heartbeat {number}\n" for number in range(10))
 PREFIXES = {
     "srun": lambda line: f"0: {line}",
