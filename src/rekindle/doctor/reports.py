@@ -105,7 +105,7 @@ def _judge(text: Text, one: Match, asked: int, went_on: dict[str, int], members:
     early = frozenset(line for line in one.covers if not (lost and members.is_lost(text, line)))
     killed = one.at > asked and one.finding.cause.startswith(_KILLED)
     raw = text.raw_line(one.at)
-    lasts = not one.doubt and bool(_LASTS.search(raw))
+    lasts = one.rank == "cause" and one.doubt < 2 and bool(_LASTS.search(raw))
     nvflares = lost and find_producer(text.raw_line(min(one.covers))) != TRAINER
     until = max(went_on.get(find_producer(raw), 0), find_contact(text) if nvflares else 0)
     stands = lasts or max(early) >= until if early else not members.over
