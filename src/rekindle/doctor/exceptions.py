@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rekindle.records import Finding, Layer
 
 from .catalogue import Rank
-from .scan import cut_line
+from .scan import cut_line, find_advice
 from .subjects import find_subject
 from .texts import Text
 
@@ -36,7 +36,8 @@ _MORE = re.compile(
 """A further line of a message."""
 _MOST_MORE = 5
 _VARIES = re.compile(r"[\da-fA-F]+|:\d+")
-_INSTALLED = ("site-packages/", "dist-packages/", "/lib/python", "<frozen ", "/rekindle/trainer/")
+_INSTALLED = re.compile(r"(?:site|dist)-packages/|/lib/python|<frozen |/rekindle/trainer/|/bin/[\w-]{1,60}$")
+"""What no job brings: packages, Python's own, and the programs that packages install."""
 _QUOTED = 200
 ENDINGS = ("SignalException", "ChildFailedError", "SystemExit", "KeyboardInterrupt", "_Interrupted")
 """Exceptions that end a process on request, or report that another one failed."""
@@ -97,7 +98,7 @@ def _tracebacks(body: str) -> Iterator[re.Match[str]]:
 
 def _raised(text: Text, match: re.Match[str]) -> RaisedException:
     frames = list(_FRAME.finditer(match["frames"]))
-    own = [frame for frame in frames if not any(part in frame["file"] for part in _INSTALLED)]
+    own = [frame for frame in frames if not _INSTALLED.search(frame["file"])]
     last = next(reversed(own or frames), None)
     place = f"{re.split(_FOLDERS, last['file'])[-1]}:{last['line']}" if last else "an unknown place"
     message = (match["message"] or "").strip()
@@ -159,7 +160,9 @@ def explain_exception(raised: RaisedException, last: RaisedException, who: str =
         name="exception",
         cause=f"{who} raised {quoted}." if who else meaning,
         layer=row.layer if row and row.rank != "echo" else of_nvflare,
-        remedy=ours.remedy if ours else raised.remedy or f"Correct what raises at {raised.place}.",
+        remedy=ours.remedy
+        if ours
+        else find_advice(said[0]) or raised.remedy or f"Correct what raises at {raised.place}.",
         confidence="certain" if who else "likely",
     )
     return finding, "symptom" if row and row.rank in ("symptom", "echo") else "cause"

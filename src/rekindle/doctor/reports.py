@@ -12,7 +12,7 @@ from . import exceptions
 from .ansible_results import find_failed_task, find_settled_hosts, read_rest
 from .prefixes import TRAINER, find_producer
 from .roles import MemberLogs, find_contact
-from .scan import SHORT, Match, make_find, quote_place, search_catalogue
+from .scan import SHORT, Match, find_advice, make_find, quote_place, search_catalogue
 from .shapes import load_shape
 from .subjects import Level, Meaning, Subject, find_subject
 from .texts import Text
@@ -105,7 +105,7 @@ def _judge(text: Text, one: Match, asked: int, went_on: dict[str, int], members:
     early = frozenset(line for line in one.covers if not (lost and members.is_lost(text, line)))
     killed = one.at > asked and one.finding.cause.startswith(_KILLED)
     raw = text.raw_line(one.at)
-    lasts = one.rank == "cause" and one.doubt < 2 and bool(_LASTS.search(raw))
+    lasts = not one.doubt and bool(_LASTS.search(raw))
     nvflares = lost and find_producer(text.raw_line(min(one.covers))) != TRAINER
     until = max(went_on.get(find_producer(raw), 0), find_contact(text) if nvflares else 0)
     stands = lasts or max(early) >= until if early else not members.over
@@ -144,7 +144,7 @@ def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
         name=f"{layer.lower()}_error" if layer else "unknown_error",
         cause=meaning + quote_place(message, about.start, SHORT - len(meaning)),
         layer=layer,
-        remedy=row.remedy if sure else f"{_READ} {row.remedy}".strip(),
+        remedy=row.remedy if sure else f"{_READ} {find_advice(message) or row.remedy}".strip(),
         confidence="likely" if sure else "possible",
     )
     lines = range(line.number, line.through + 1)

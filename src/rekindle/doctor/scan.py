@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from rekindle.records import Confidence, Finding
 
 from .catalogue import Entry, Rank, load_catalogue, match_releases
+from .shapes import load_shape
 from .subjects import load_statements
 from .texts import Text
 
@@ -17,6 +18,7 @@ _RANKS: tuple[Rank, ...] = ("cause", "warning", "symptom", "guess", "echo")
 _LESS: dict[Confidence, Confidence] = {"certain": "likely", "likely": "possible", "possible": "possible"}
 _SURE: dict[str, Confidence] = {"all": "certain", "": "likely", "little": "possible"}
 _LONGEST, _ROOM = 500, 30
+_ADVICE = load_shape("advice")
 SHORT = 200
 """Characters of a cause that quotes a line."""
 
@@ -103,6 +105,12 @@ def _quoting(entry: Entry, match: re.Match[str]) -> str:
 def find_known(text: str, installed: Mapping[str, str]) -> Match | None:
     """Return the catalogue's finding in an exception's own text."""
     return min(search_catalogue(Text("", text), installed), key=lambda found: found.order, default=None)
+
+
+def find_advice(message: str) -> str:
+    """Return a remedy that quotes what a message itself says to do, or nothing."""
+    advice = _ADVICE.search(message)
+    return f"Do what it says: {cut_line(advice[0], SHORT)}" if advice else ""
 
 
 def cut_line(text: str, longest: int = _LONGEST) -> str:
