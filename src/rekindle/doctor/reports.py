@@ -22,7 +22,8 @@ _LEVEL, _INFORMS, _BENIGN, _PROGRESS, _LASTS, _FAILS, _CONTEXT, _ENDED = map(
     load_shape, ("level", "informs", "benign", "progress", "lasts", "fails", "context", "ended")
 )
 _GOES_ON = re.compile(
-    r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|│ +(?=\()|status = |details = |hint: (?=An index URL)|(?=<Error>)|\[?msg\]?:)\s*"
+    r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|│ +(?=\()|status = |details = |hint: (?=An index URL)|"
+    r"(?=<Error>)|\[?msg\]?:)\s*"
 )
 _LEAD = re.compile(
     r"^(?:\[\s?\d?[\d:.,T/+ Z-]{4,40}\]\s?|\d[\d:.,T/+ Z-]{7,40}(?: - |: | )|"
