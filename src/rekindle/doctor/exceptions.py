@@ -35,7 +35,6 @@ _MORE = re.compile(
 )
 """A further line of a message."""
 _MOST_MORE = 5
-_VARIES = re.compile(r"[\da-fA-F]+|:\d+")
 _INSTALLED = re.compile(r"(?:site|dist)-packages/|/lib/python|<frozen |/rekindle/trainer/|/bin/[\w-]{1,60}$")
 """What no job brings: packages, Python's own, and the programs that packages install."""
 _QUOTED = 200
@@ -126,15 +125,14 @@ def _further(text: Text, last: int) -> Iterator[str]:
     """Yield the further lines of an exception's message: up to where another producer's line begins."""
     for number in range(last + 1, min(last + _MOST_MORE, len(text.lines)) + 1):
         more = _MORE.match(text.content(number))
-        if more is None or _producer(text, number) != _producer(text, last):
+        if more is None or _measure_prefix(text, number) != _measure_prefix(text, last):
             return
         yield more[0].strip()
 
 
-def _producer(text: Text, number: int) -> str:
-    """Return what stands before a line's message, without what differs from line to line."""
-    raw, content = text.raw_line(number), text.content(number)
-    return _VARIES.sub("", raw[: len(raw) - len(content)])
+def _measure_prefix(text: Text, number: int) -> int:
+    """Return how long is what stands before a line's message: another producer's differs."""
+    return len(text.raw_line(number)) - len(text.content(number))
 
 
 def explain_exception(raised: RaisedException, last: RaisedException, who: str = "") -> tuple[Finding, Rank]:

@@ -25,10 +25,6 @@ _GOES_ON = re.compile(
     r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|│ +(?=\()|status = |details = |hint: (?=An index URL)|"
     r"(?=<Error>)|\[?msg\]?:)\s*"
 )
-_LEAD = re.compile(
-    r"^(?:\[\s?\d?[\d:.,T/+ Z-]{4,40}\]\s?|\d[\d:.,T/+ Z-]{7,40}(?: - |: | )|"
-    r"[EWF]\d{4} [\d:.]{6,20} +\d+ |E: |ERROR\s?!?:? |error: |Error: )?"
-)
 _ASKED = re.compile(r"srun: forcing|\*\*\* (?:STEP|JOB) ")
 _KILLED, _CUT_OFF = "A process was killed", "A connection fails"
 _READ = "Read this line and those around it."
@@ -126,7 +122,7 @@ def _raised(
 
 def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
     """Yield what a line reports: an error by its mark, or by words of a failure that are known."""
-    message = _CONTEXT.sub("", _LEAD.sub("", line.text)).strip()
+    message = _CONTEXT.sub("", line.text).strip()
     ansible = find_failed_task(line.text)
     if ansible:
         host, result = ansible
