@@ -33,10 +33,7 @@ _COPIES = re.compile(r"(?:logs|ports|nccl)(?:-[^/]+)?\.txt")
 """Files of an autopsy that are not searched: copies of logs, and files for people."""
 _RAY = r"\([\w.:-]{1,60} pid=\d{1,10}(?:, ip=[\d.]{7,15})?\) ?"
 _VLLM = r"(?:INFO|WARNING|ERROR) \d\d-\d\d [\d:]{8} \[[\w.]{1,60}:\d{1,6}\] "
-_PREFIX, _MORE = (
-    re.compile(rf"\n(?=[(\[\dCDEIVW]){before}{OF_TORCH}")
-    for before in (rf"(?:{PREFIX})?", rf"(?:{_RAY})?(?:{PREFIX}|{_VLLM})?")
-)
+_PREFIX = re.compile(rf"\n(?=[(\[\dCDEIVW])(?:{_RAY})?(?:{PREFIX}|{_VLLM})?{OF_TORCH}")
 _WRITTEN_OVER = re.compile(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
 _LONG = re.compile(r"\n([^\n]{8192})[^\n]*([^\n]{8192})")
 """A line of which both ends are kept."""
@@ -64,8 +61,7 @@ class Text:
     @cached_property
     def body(self) -> str:
         """``raw`` without collectors' and loggers' prefixes, in the same lines."""
-        prefix = _MORE if " pid=" in self.raw or ".py:" in self.raw else _PREFIX
-        return prefix.sub("\n", f"\n{strip_prefixes(self.raw)}")[1:]
+        return _PREFIX.sub("\n", f"\n{strip_prefixes(self.raw)}")[1:]
 
     @cached_property
     def lines(self) -> list[str]:
@@ -112,13 +108,12 @@ class Text:
     @cached_property
     def begins(self) -> str:
         """Time of the first line that has one, or nothing."""
-        return _timestamp(_TIME.search(self.raw))
+        return next(filter(None, self._times), "")
 
-    @cached_property
+    @property
     def ends(self) -> str:
         """Time of the last line that has one, or nothing."""
-        stamps = map(_TIME.match, reversed(self.raw_lines))
-        return _timestamp(next(filter(None, stamps), None))
+        return self._times[-1]
 
     @cached_property
     def last(self) -> int:
