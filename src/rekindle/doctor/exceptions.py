@@ -38,10 +38,11 @@ _MOST_MORE = 5
 _INSTALLED = re.compile(r"(?:site|dist)-packages/|/lib/python|<frozen |/rekindle/trainer/|/bin/[\w-]{1,60}$")
 """What no job brings: packages, Python's own, and the programs that packages install."""
 _QUOTED = 200
-ENDINGS = ("SignalException", "ChildFailedError", "SystemExit", "KeyboardInterrupt", "_Interrupted")
-"""Exceptions that end a process on request, or report that another one failed."""
-_RAISED_AGAIN = re.compile(r"Caught \w{1,80} in ")
-"""How a message begins that torch gives an exception of a worker's, whose own traceback follows."""
+_REPORTS = re.compile(
+    r"\w{0,60}(?:SignalException|ChildFailedError|SystemExit|KeyboardInterrupt|_Interrupted)(?::|$)|"
+    r"\w{1,120}: Caught \w{1,80} in "
+)
+"""What ends a process on request, or reports of another, whose own traceback follows."""
 
 
 class RaisedException(NamedTuple):
@@ -70,7 +71,7 @@ class RaisedException(NamedTuple):
     @property
     def reports(self) -> bool:
         """Whether it only reports that something else failed or ended."""
-        return self.kind.endswith(ENDINGS) or bool(_RAISED_AGAIN.match(self.message))
+        return bool(_REPORTS.match(self.text))
 
 
 def find_chains(text: Text) -> Iterator[tuple[RaisedException, ...]]:
