@@ -11,15 +11,17 @@ from .scan import Match, cut_line
 from .texts import Text, count_seconds
 
 _MOST, _SHOWN = 8, 200
+_OPENS = ("=> {", "=>")
+"""How the first line of an Ansible result ends that is shown in several lines, and says nothing."""
 
 
 def make_timeline(logs: Iterable[tuple[Text, list[Match]]]) -> tuple[Moment, ...]:
     """Return at most eight errors: the first of each process, then its second, and so on."""
-    by_process: dict[str, list[tuple[str, str, int, Text]]] = {}
+    by_process: dict[str, list[tuple[str, str, int, Text, str]]] = {}
     for log, found in logs:
-        for at in dict.fromkeys(one.at for one in found):
+        for at, cause in {one.at: one.finding.cause for one in found}.items():
             by = _process(log, at)
-            by_process.setdefault(by, []).append((log.time(at), by, at, log))
+            by_process.setdefault(by, []).append((log.time(at), by, at, log, cause))
     ranked = sorted(
         ((place, one) for errors in by_process.values() for place, one in enumerate(errors)),
         key=lambda pair: (pair[0], pair[1][0]),
@@ -36,8 +38,9 @@ def _process(log: Text, at: int) -> str:
     return of or log.member or Path(log.file).name
 
 
-def _moment(time: str, by: str, at: int, log: Text) -> Moment:
+def _moment(time: str, by: str, at: int, log: Text, cause: str) -> Moment:
     said = log.content(at).strip() or log.raw_line(at)
+    said = cause if said.endswith(_OPENS) else said
     line, last = log.place(at), log.place(log.last)
     after = f"the log goes on for {last - line} lines" if last > line else "the log ends"
     if last > line and (elapsed := count_seconds(time, log.ends)):

@@ -246,3 +246,50 @@ def test_a_module_whose_package_has_another_name_is_told_by_that():
 def test_a_line_of_a_source_file_and_a_bracketed_word_before_a_level_report_an_error(line, shown):
     found = diagnose_texts([texts.decode_text("log.txt", f"begins\n{line}\nends\n".encode())])
     assert len(found.timeline) == shown
+
+
+@pytest.mark.parametrize(
+    ("message", "remedy"),
+    [
+        (
+            "The gate is shut. Please name another gate. Then go.",
+            "Do what it says: Please name another gate.",
+        ),
+        ("The gate is shut, please name another gate", "Do what it says: please name another gate"),
+        ("The gate is shut. If it rusts, use `oil`.", "Do what it says: If it rusts, use `oil`."),
+        ("The gate is shut. Please report this bug.", "Correct what raises at fit.py:9."),
+        ("The gate is shut. Use of it is over.", "Correct what raises at fit.py:9."),
+        ("HTTP 429: too many. Please come later.", "Wait, or use a token"),
+    ],
+)
+def test_where_no_word_is_known_a_messages_own_advice_is_the_remedy(message, remedy):
+    assert _diagnose(f"{RAISED.format('shut()')}ValueError: {message}\n")[0].remedy.startswith(remedy)
+
+
+def test_a_program_that_a_package_installed_is_no_line_of_the_jobs():
+    log = RAISED.format("main()").replace("/w/fit.py", "/v/bin/gate") + INSIDE.format("gate/cli")
+    assert "cli.py:" in _diagnose(f"{log}ValueError: shut\n")[0].cause
+
+
+@pytest.mark.parametrize(
+    ("line", "meaning"),
+    [
+        ("set_gate: Operation not permitted", "The kernel does not know or allow a call"),
+        ("cannot open '/srv/gate': Operation not permitted", "A path may not be used"),
+        ("open /dev/gate0: No such file or directory", "A device is not there"),
+        ("pthread_create failed for 3: Resource temporarily unavailable", "Too many processes or threads"),
+    ],
+)
+def test_what_the_kernel_says_tells_less_than_what_it_says_it_of(line, meaning):
+    assert _diagnose(f"error: {line}\n")[0].cause.startswith(meaning)
+
+
+def test_what_a_program_of_go_marks_as_information_is_no_error():
+    line = "[0000] Not collecting: Error getting metrics: connection refused\n"
+    assert [bool(_diagnose(f"{level}{line}")) for level in ("INFO", "FATA")] == [False, True]
+
+
+def test_the_timeline_says_what_a_result_of_ansible_says_that_is_shown_in_lines():
+    log = 'fatal: [n1]: FAILED! => {\n    "changed": false,\n    "msg": "n1 has 11 GB and needs 40"\n}\n'
+    (moment,) = diagnose_texts([texts.decode_text("log.txt", log.encode())]).timeline
+    assert moment.message == "Ansible on n1: n1 has 11 GB and needs 40"
