@@ -9,7 +9,7 @@ from rekindle.records import Finding, Layer
 
 from .catalogue import Rank
 from .scan import cut_line, find_advice
-from .subjects import find_subject
+from .subjects import Level, find_subject
 from .texts import Text
 
 _TRACEBACK = re.compile(
@@ -146,10 +146,10 @@ def explain_exception(raised: RaisedException, last: RaisedException, who: str =
     """
     where, said = f"raised in {raised.raiser}", [f"{one.text} {one.more}" for one in (raised, last)]
     said_by = [*said, f"{raised.text} {where}"] if raised.message else [where, *said]
-    known = [about for about in map(find_subject, said_by) if about]
-    about = min(known, key=lambda one: one.level, default=None)
+    about = min(filter(None, map(find_subject, said_by)), key=lambda one: one.level, default=None)
     row = about.row if about else None
-    ours = row if row and row.rank != "echo" and row.tells != "little" else None
+    known = row if about and about.level < Level.WEAK else None
+    ours = known if known and known.tells != "little" else None
     then = f", then {cut_line(last.text, 120)}" if last is not raised and not last.reports else ""
     quoted = cut_line(f"{raised.text} {raised.more}" if ours else raised.text, 90 if then else _QUOTED)
     quoted = f"{quoted.rstrip('.')} at {raised.place}{then}"
@@ -158,7 +158,7 @@ def explain_exception(raised: RaisedException, last: RaisedException, who: str =
     finding = Finding(
         name="exception",
         cause=f"{who} raised {quoted}." if who else meaning,
-        layer=row.layer if row and row.rank != "echo" else of_nvflare,
+        layer=known.layer if known else of_nvflare,
         remedy=ours.remedy
         if ours
         else find_advice(said[0]) or raised.remedy or f"Correct what raises at {raised.place}.",
