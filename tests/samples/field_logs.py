@@ -33,6 +33,7 @@ HALVED = (
     "twentysixth_failures.txt",
     "twentyseventh_failures.txt",
     "twentyeighth_failures.txt",
+    "thirtyfourth_failures.txt",
 )
 
 
