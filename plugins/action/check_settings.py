@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from rekindle import settings
-from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.base import Action
 from rekindle.host import paths
 from rekindle.jobs import lease
+from rekindle.records import Complaint
 
 
 class ActionModule(Action):
@@ -20,7 +21,7 @@ class ActionModule(Action):
         if mistakes := settings.find_host_mistakes(
             task_vars, self._templar.template, paths.find_collection(), stages
         ):
-            raise TaskFailure.join(mistakes)
+            raise Complaint.join(mistakes)
         host = task_vars["inventory_hostname"]
         started = lease.find_start(Path(args["results"]), host) or datetime.now(timezone.utc)
         ends = lease.find_deadline(args["lease_ends"], args["budget"], started)

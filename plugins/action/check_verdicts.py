@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rekindle import jobs
-from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.base import Action
 from rekindle.jobs import lease
 from rekindle.records import Complaint, RecordError
 from rekindle.records.layout import host_in, plan_in, verdict_in
@@ -36,7 +36,7 @@ class ActionModule(Action):
                 message = f"{name} is {verdict.verdict}: {verdict.cause}"
                 complaints.append(Complaint(message, str(verdict.remedy)))
         if complaints:
-            raise TaskFailure.join(complaints)
+            raise Complaint.join(complaints)
         return {"msg": "Every required job passed."}
 
 
@@ -44,5 +44,5 @@ def _foreseen(folder: Path) -> dict[str, Any]:
     host, plan = host_in(folder), plan_in(folder)
     left_s = lease.measure_left(folder)
     if reasons := jobs.find_stops(jobs.load_planned(plan), host, plan, left_s):
-        raise TaskFailure.join(reasons)
+        raise Complaint.join(reasons)
     return {"msg": "Every required job could run."}

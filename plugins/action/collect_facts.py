@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from rekindle import hostfacts, records
-from rekindle.actions.base import Action, TaskFailure, find_configured_python
+from rekindle.actions.base import Action, find_configured_python
 from rekindle.actions.limits import limit_action
 from rekindle.gpus.choice import choose_gpus
 from rekindle.host import folders
@@ -29,7 +29,7 @@ class ActionModule(Action):
         """Collect, which changes nothing on the host; fails if the host lacks what it needs."""
         if args["slurm"] and args["gpus"]:
             fix = "ask for as many in rekindle_slurm, and leave rekindle_gpus out."
-            raise TaskFailure("rekindle_gpus is set, and SLURM chooses the GPUs.", fix)
+            raise records.Complaint("rekindle_gpus is set, and SLURM chooses the GPUs.", fix)
         name, dest = task_vars["inventory_hostname"], Path(args["dest"])
         warnings: list[str] = []
         python = self._interpreter(task_vars)
@@ -52,7 +52,7 @@ class ActionModule(Action):
         if not args["slurm"] and (twin := hostfacts.find_twin(host, _others(dest, task_vars))):
             lacks.append(twin)
         if lacks:
-            raise TaskFailure.join(lacks)
+            raise records.Complaint.join(lacks)
         return {"changed": False, "host": records.dump_builtins(host), "warnings": warnings}
 
     def _interpreter(self, task_vars: dict[str, Any]) -> str:
@@ -75,7 +75,7 @@ class ActionModule(Action):
         warnings: list[str] = []
         if known := login.cluster:
             if refused := list(cluster.find_refusals(known, wanted, login.host)):
-                raise TaskFailure.join(refused)
+                raise records.Complaint.join(refused)
             warnings += cluster.find_warnings(known, wanted, login.host)
         there = inspection.ClusterNodes(self._low_level_execute_command, login, args["root"], args["tmpdir"])
         given, host = there.find_given(wanted, place)

@@ -12,7 +12,7 @@ from ansible.utils.display import Display
 from rekindle import records
 from rekindle.actions import clock
 from rekindle.actions.answers import make_command
-from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.base import Action
 from rekindle.actions.limits import fetch_file, limit_action
 from rekindle.host import folders
 from rekindle.host.archive import TOTAL_LIMIT
@@ -50,7 +50,7 @@ class ActionModule(Action):
         answer = self._low_level_execute_command(f"{pack} && {{ {digest}; :; }}")
         if answer["rc"] != 0:
             complaint = " ".join(answer["stderr"].split())[-500:]
-            raise TaskFailure(f"The run could not be packed on the host: {complaint}")
+            raise Complaint(f"The run could not be packed on the host: {complaint}")
         trips = 1 if placed.spec.job.federated else _ROUND_TRIPS
         now = clock.ask_clock(self._low_level_execute_command, args["python"], trips)
         failed: Complaint | None = None

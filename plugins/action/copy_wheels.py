@@ -8,12 +8,13 @@ from typing import Any
 
 from ansible.utils.display import Display
 
-from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.base import Action
 from rekindle.actions.limits import limit_action
 from rekindle.capsule.specs import read_specs
 from rekindle.environments.lockfile import find_lacking, read_pins
 from rekindle.host import folders
 from rekindle.hostfacts import frames
+from rekindle.records import Complaint
 
 
 @limit_action
@@ -39,7 +40,7 @@ class ActionModule(Action):
             if missing:
                 plan = str(folder / folders.PLAN_RECORD)
                 fix = shlex.join(["rekindle", "bundle", plan, "-o", args["wheelhouse"]])
-                raise TaskFailure(f"The wheelhouse lacks {spec['lock']}: {missing[0]}.", fix)
+                raise Complaint(f"The wheelhouse lacks {spec['lock']}: {missing[0]}.", fix)
             brought += self._bring(source, target, there, f"{host.host} {spec['name']}")
         return {"changed": brought > 0}
 

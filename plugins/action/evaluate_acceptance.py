@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from rekindle import acceptance
-from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.base import Action
 from rekindle.host import folders
+from rekindle.records import Complaint
 from rekindle.records.acceptance import ACCEPTANCE
 from rekindle.records.layout import acceptance_in, plan_in, verdict_in
 
@@ -29,4 +30,4 @@ class ActionModule(Action):
             out = acceptance.find_failed_gpus(record)
             if args["gate"] == "gpu" and len(out) < len(record.gpus):
                 return {"msg": f"{len(out)} of {len(record.gpus)} GPUs failed, and jobs run on the others."}
-        raise TaskFailure(message, str(verdict.remedy))
+        raise Complaint(message, str(verdict.remedy))

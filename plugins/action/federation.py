@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from rekindle import records
 from rekindle.actions import clock
 from rekindle.actions.answers import ask_host, make_command
-from rekindle.actions.base import Action, TaskFailure, strip_tags
+from rekindle.actions.base import Action, strip_tags
 from rekindle.actions.limits import limit_action
 from rekindle.federation import placement, status
 from rekindle.federation.records import MemberRecord
@@ -37,7 +37,9 @@ class ActionModule(Action):
         found = self._low_level_execute_command(f"cat {root}/{shlex.quote(f'{there}/{folders.MEMBER}')}")
         if found["rc"]:
             if args["do"] == "start":
-                raise TaskFailure(f"{host} has no kit of the federation {args['name']}.", "run federate.yml.")
+                raise records.Complaint(
+                    f"{host} has no kit of the federation {args['name']}.", "run federate.yml."
+                )
             return {"changed": False, "member": None}
         self._member = records.decode_json(str(found["stdout"]), MemberRecord)
         self._folder = str(placement.find_folder(self._member))
@@ -48,7 +50,7 @@ class ActionModule(Action):
             return {"changed": bool(answer["changed"])}
         if args["do"] == "require_down" and answer["since"]:
             message = f"The federation {args['name']} is up on {host}, for jobs of its users."
-            raise TaskFailure(message, "end it: rekindle federate --stop -i INVENTORY")
+            raise records.Complaint(message, "end it: rekindle federate --stop -i INVENTORY")
         clock_there = clock.ask_clock(self._low_level_execute_command, self._member.python, 3)
         member = status.describe_member(host, self._member, answer, clock_there)
         return {"changed": False, "member": records.dump_builtins(member)}
@@ -62,7 +64,7 @@ class ActionModule(Action):
         member = replace(self._member, member=members.member(host))
         left = self._low_level_execute_command(placement.leave_command(member))
         if left["rc"]:
-            raise TaskFailure(f"{host} cannot write into {self._folder}.", "see its rights and room.")
+            raise records.Complaint(f"{host} cannot write into {self._folder}.", "see its rights and room.")
         return {"changed": bool(self._ask(host, "start")["changed"])}
 
     def _ask(self, host: str, what: str) -> dict[str, Any]:

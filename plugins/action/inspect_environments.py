@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rekindle.actions import answers
-from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.base import Action
 from rekindle.actions.limits import limit_action, limit_time
 from rekindle.capsule.capsules import receive_environments
 from rekindle.capsule.sizes import sum_downloads
@@ -15,7 +15,14 @@ from rekindle.capsule.specs import read_specs
 from rekindle.environments import Specification
 from rekindle.host import folders
 from rekindle.hostfacts import frames
-from rekindle.records import HostRecord, PayloadRecord, StandingRecord, read_record, write_record
+from rekindle.records import (
+    HostRecord,
+    PayloadRecord,
+    RecordError,
+    StandingRecord,
+    read_record,
+    write_record,
+)
 from rekindle.results import state
 
 _LONGEST = 4 << 20
@@ -60,7 +67,7 @@ class ActionModule(Action):
         try:
             with limit_time(_LIMIT_S):
                 answer = answers.ask_host(execute, host.host, command, _LONGEST, "")
-        except (TaskFailure, TimeoutError):
+        except (RecordError, TimeoutError):
             return []
         standing = answer.get("environments")
         return standing if isinstance(standing, list) else []

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from rekindle import capsule, locks, records
-from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.base import Action
 from rekindle.capsule import wheelhouse
 from rekindle.capsule.packages import add_packages
 from rekindle.gpus.visibility import find_usable_gpus
@@ -88,11 +88,11 @@ class ActionModule(Action):
             records.write_record(path.parents[1] / folders.FEDERATIONS / folders.PLAN_RECORD, joint)
         refusals = [entry.refusal for entry in plan.environments if entry.refusal]
         if not any(entry.build for entry in plan.environments):
-            raise TaskFailure.join(map(TaskFailure.parse, refusals))
+            raise records.Complaint.join(map(records.Complaint.parse, refusals))
         if args["wheelhouse"]:
             wheelhouse.require_files(path.parent, plan, host, Path(args["wheelhouse"]), kept)
         if self._task.check_mode and args["last"]:
             left_s = lease.measure_left(path.parent)
             if reasons := find_stops(loaded, host, plan, left_s):
-                raise TaskFailure.join(reasons)
+                raise records.Complaint.join(reasons)
         return {"warnings": [*refusals, *(text for entry in plan.environments for text in entry.warnings)]}

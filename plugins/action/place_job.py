@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from rekindle import acceptance, jobs, records
 from rekindle.actions import answers, clock
-from rekindle.actions.base import Action, TaskFailure, strip_tags
+from rekindle.actions.base import Action, strip_tags
 from rekindle.actions.limits import limit_action
 from rekindle.host import folders, payload
 from rekindle.host.paths import resolve_path
@@ -87,7 +87,9 @@ class ActionModule(Action):
     def _clock(self, python: str) -> records.Clock:
         now = clock.ask_clock(self._low_level_execute_command, python)
         if now is None:
-            raise TaskFailure("The host does not report its time.", f"see why {python} does not run there.")
+            raise records.Complaint(
+                "The host does not report its time.", f"see why {python} does not run there."
+            )
         return now
 
     def _finished(self, args: dict[str, Any], run: str, nonce: str) -> bool:

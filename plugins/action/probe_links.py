@@ -7,7 +7,7 @@ from typing import Any
 
 from rekindle import records
 from rekindle.actions.answers import ask_host, make_command
-from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.base import Action
 from rekindle.actions.limits import limit_action
 from rekindle.doctor.subjects import find_fix
 from rekindle.federation.records import LinkRecord
@@ -48,7 +48,7 @@ class ActionModule(Action):
         answer = ask_host(self._low_level_execute_command, host, command, 10_000, fix)
         if "message" in answer:
             says = quote_host(fold_line(str(Complaint(str(answer["message"]), str(answer.get("fix", ""))))))
-            raise TaskFailure(says, find_fix(says))
+            raise Complaint(says, find_fix(says))
         if args["do"] == "probe":
             mine = {
                 "host": host,
@@ -59,6 +59,6 @@ class ActionModule(Action):
             try:
                 link = records.convert_builtins({**answer, **mine}, LinkRecord)
             except RecordError as error:
-                raise TaskFailure(f"{host} does not report its link: {error.message}.") from None
+                raise Complaint(f"{host} does not report its link: {error.message}.") from None
             records.write_record(home / folders.LINK_RECORD, link)
         return {"changed": False, **({"running": True} if answer.get("running") else {})}

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from rekindle.actions.base import Action, TaskFailure, strip_tags
+from rekindle.actions.base import Action, strip_tags
 from rekindle.actions.limits import fetch_file, limit_action
 from rekindle.federation import certificates
 from rekindle.federation.authority import ADMIN, Authority, identify_lease, read_certificate
@@ -18,7 +18,7 @@ from rekindle.federation.records import KitRecord, MemberRecord, Participant, ma
 from rekindle.federation.request import LIMIT
 from rekindle.host import folders
 from rekindle.jobs import lease
-from rekindle.records import format_time, write_record
+from rekindle.records import Complaint, format_time, write_record
 from rekindle.records.layout import host_in, plan_in
 from rekindle.records.text import find_last_line
 from rekindle.results import state
@@ -47,7 +47,7 @@ class ActionModule(Action):
         )
         name = authority.server_name() if args["role"] == "server" else args["site"]
         if args["role"] == "site" and authority.kind(name) != "client":
-            raise TaskFailure(f"A site has the name {name}, which is the server's or the administrator's.",
+            raise Complaint(f"A site has the name {name}, which is the server's or the administrator's.",
                          "rename the host of this site in the inventory.")  # fmt: skip
         self._folder = f"{host.root}/{folders.PART}/{args['federation']}"
         root = certificates.parse_certificate(authority.root())
@@ -61,7 +61,7 @@ class ActionModule(Action):
         own = self._certificate(authority, name)
         flaw = own.flaw(datetime.now(timezone.utc), datetime.now(timezone.utc))
         if flaw:
-            raise TaskFailure(f"The certificate of {name} {flaw}.", "correct the clock of this machine.")
+            raise Complaint(f"The certificate of {name} {flaw}.", "correct the clock of this machine.")
         record = KitRecord(
             host=host.host,
             role=args["role"],
@@ -173,5 +173,5 @@ class ActionModule(Action):
         done = self._low_level_execute_command(command, sudoable=False)
         if done["rc"] and not fails:
             reason = find_last_line(done["stderr"] or done["stdout"])[:300] or f"status {done['rc']}"
-            raise TaskFailure(f"The host could not make its part of a kit: {reason}", "see what it names.")
+            raise Complaint(f"The host could not make its part of a kit: {reason}", "see what it names.")
         return "" if done["rc"] else str(done["stdout"])

@@ -14,13 +14,21 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible.utils.display import Display
 
 from rekindle.actions.answers import make_command
-from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.base import Action
 from rekindle.actions.limits import limit_action, limit_time
 from rekindle.doctor.subjects import find_fix
 from rekindle.host import folders
 from rekindle.hostfacts import frames
 from rekindle.jobs import lease
-from rekindle.records import LastProgress, Progress, RecordError, decode_json, format_time, write_record
+from rekindle.records import (
+    Complaint,
+    LastProgress,
+    Progress,
+    RecordError,
+    decode_json,
+    format_time,
+    write_record,
+)
 from rekindle.records.complaint import quote_host
 from rekindle.records.text import fold_line
 
@@ -66,10 +74,10 @@ class ActionModule(Action):
                     _show(task_vars["inventory_hostname"], args, progress)
                 if progress.state == "failed":
                     says = quote_host(fold_line(progress.message))
-                    raise TaskFailure(says, find_fix(says))
+                    raise Complaint(says, find_fix(says))
                 if progress.state == "ended" or (runs and progress.state == "running"):
                     if runs and fresh and progress.state == "ended":
-                        raise TaskFailure(
+                        raise Complaint(
                             f"{what} ended before it began at the other hosts: {fold_line(shown)}"
                         )
                     changed = progress.changed or started.get("stdout") == "started"
@@ -80,7 +88,7 @@ class ActionModule(Action):
             time.sleep(_PERIODS_S[min(polls, len(_PERIODS_S) - 1)])
             polls += 1
         where = f"read the logs beside {args['progress']} on the host."
-        raise TaskFailure(f"{what} did not end within {args['limit_s']} s.", where)
+        raise Complaint(f"{what} did not end within {args['limit_s']} s.", where)
 
     def _wait(
         self, args: dict[str, Any], progress: Progress, since: float, left_s: float | None
@@ -99,7 +107,7 @@ class ActionModule(Action):
         cancel = make_command(args["python"], args["payload"], "rekindle.driver", "cancel", run)
         self._low_level_execute_command(cancel)
         why = f"SLURM gave {args['what']} no node within {now - since:.0f} s: {fold_line(progress.message)}."
-        raise TaskFailure(
+        raise Complaint(
             why, "ask rekindle_slurm for what sinfo has free, or give it more time (lease_ends, budget)."
         )
 
@@ -109,9 +117,7 @@ class ActionModule(Action):
             with limit_time(_START_S):
                 started = self._execute_module("ansible.legacy.command", command, task_vars=task_vars)
         except TimeoutError as error:
-            raise TaskFailure(
-                f"{args['what']} was not started: {error}.", "see why the host hangs."
-            ) from None
+            raise Complaint(f"{args['what']} was not started: {error}.", "see why the host hangs.") from None
         return dict(started)
 
     def _poll(
@@ -152,9 +158,9 @@ def _seen(progress: Progress) -> str:
     return f"{fold_line(progress.message)}, {progress.elapsed_s:.0f} s"
 
 
-def _killed(what: str, last: Progress | None, path: str) -> TaskFailure:
+def _killed(what: str, last: Progress | None, path: str) -> Complaint:
     seen = f"last seen at {_seen(last)}" if last else "never seen"
-    return TaskFailure(
+    return Complaint(
         f"{what} was killed before it could record its end, by a reboot, for lack of memory or by hand "
         f"({seen}).",
         f"run the play again, which starts it again; if it dies again, see the logs by {path}.",

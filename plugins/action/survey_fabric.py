@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from rekindle import acceptance, records
-from rekindle.actions.base import Action, TaskFailure, strip_tags
+from rekindle.actions.base import Action, strip_tags
 from rekindle.actions.limits import fetch_file, limit_action
 from rekindle.fabric import parts, verdicts
 from rekindle.host import folders
@@ -59,7 +59,7 @@ class ActionModule(Action):
         """Return what the first host has, which may be anything.
 
         Raises:
-            TaskFailure: it is no record of these hosts, or of so many nodes of an allocation.
+            records.Complaint: it is no record of these hosts, or of so many nodes of an allocation.
         """
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, folders.FABRIC_RECORD)
@@ -67,11 +67,11 @@ class ActionModule(Action):
             try:
                 found = records.read_record(path, records.FabricRecord)
             except records.RecordError as error:
-                raise TaskFailure(f"{there} cannot be collected: {error.message}", _AGAIN) from None
+                raise records.Complaint(f"{there} cannot be collected: {error.message}", _AGAIN) from None
         named = {host for look in found.looks for host in look.hosts} | {*found.silent}
         is_of_nodes = len({*found.hosts}) == nodes and all(map(_NODE.fullmatch, found.hosts))
         if not (is_of_nodes if nodes else [*found.hosts] == hosts) or named - {*found.hosts}:
-            raise TaskFailure(f"{there} is of other hosts than were asked for.", _AGAIN)
+            raise records.Complaint(f"{there} is of other hosts than were asked for.", _AGAIN)
         return found
 
 

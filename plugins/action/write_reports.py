@@ -4,7 +4,8 @@
 from pathlib import Path
 from typing import Any
 
-from rekindle.actions.base import Action, TaskFailure
+from rekindle.actions.base import Action
+from rekindle.records import Complaint
 from rekindle.report.reports import write_reports
 
 
@@ -16,5 +17,5 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Write report.html, results.json and junit.xml."""
         if not write_reports(Path(args["folder"])).passed:
-            raise TaskFailure("Not every required job passed: see the answer below.")
+            raise Complaint("Not every required job passed: see the answer below.")
         return {}

@@ -8,7 +8,6 @@ from typing import Any
 from rekindle.records import RecordError, allow_decoding, decode_json
 from rekindle.records.text import fold_line
 
-from .base import TaskFailure
 from .clock import take_last_line
 
 _ANSWER = allow_decoding(dict[str, Any])
@@ -32,7 +31,7 @@ def ask_host(
         fix: of a host that does not answer.
 
     Raises:
-        Failed: it did not answer, with what it printed instead.
+        RecordError: it did not answer, with what it printed instead.
     """
     printed = execute(command)
     try:
@@ -40,4 +39,4 @@ def ask_host(
     except RecordError:
         # A terminal, as ssh -tt has one, makes both one.
         why = fold_line(" ".join(str(printed[stream])[-500:] for stream in ("stderr", "stdout")))
-        raise TaskFailure(f"{host} did not answer: {why}", fix) from None
+        raise RecordError(f"{host} did not answer: {why}", fix) from None

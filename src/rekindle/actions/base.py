@@ -17,10 +17,6 @@ COMPLAINT = "complaint"
 """The field of a task's result with the parts of a failure of ours; ``msg`` is one text, for people."""
 
 
-class TaskFailure(Complaint):
-    """A failure of a task."""
-
-
 def fail_with(complaint: Complaint) -> dict[str, Any]:
     """Return the fields of a failed task's result."""
     parts = {"message": complaint.message, "fix": complaint.fix}

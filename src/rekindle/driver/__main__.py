@@ -25,10 +25,6 @@ from .processes import end_all, find_members
 from .supervisor import supervise_run
 
 
-class BusyError(RuntimeError):
-    """Another run is in progress; the text is one sentence with the fix."""
-
-
 def start_run(run_dir: Path, *, again: bool = False) -> bool:
     """Start the run unless it runs, or has ended well under the nonce sent and is not asked for ``again``.
 
@@ -38,8 +34,7 @@ def start_run(run_dir: Path, *, again: bool = False) -> bool:
         Whether it was started.
 
     Raises:
-        BusyError: another run goes on under the same root.
-        PlaceError: its place does not take it.
+        PlaceError: its place does not take it, or another run goes on under the same root.
     """
     spec = decode_json(sys.stdin.buffer.read(), RunSpec)
     place = find_place(run_dir, spec)
@@ -52,7 +47,7 @@ def start_run(run_dir: Path, *, again: bool = False) -> bool:
             _record_end(run_dir, after_s)
             return False
         if others := [name for name in find_running(root) if name not in {run_dir.name, *BESIDE}]:
-            raise BusyError(
+            raise PlaceError(
                 f"{others[0]} still runs on the host, and one job runs there at a time. Fix: wait for it, "
                 "or have site.yml follow it there, with the inputs that it was started with."
             )
@@ -92,7 +87,7 @@ def main() -> int:
         try:
             if start_run(run_dir, again=verb == "restart"):
                 print("started")
-        except (BusyError, PlaceError) as error:
+        except PlaceError as error:
             sys.exit(str(error))
     elif verb == "cancel":
         find_place(run_dir, spec_in(run_dir)).cancel()

@@ -117,7 +117,7 @@ def fill_defaults(source: Source, given: Mapping[str, Any]) -> dict[str, Default
     """Return a value for each field of a job that ``given``, of its job.yml, lacks.
 
     Raises:
-        RequirementsError: the file of packages beside its code cannot be read.
+        RecordError: the file of packages beside its code cannot be read.
     """
     example = _table(given, "example")
     names = {*_names(source)}

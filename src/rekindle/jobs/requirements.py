@@ -13,15 +13,11 @@ from rekindle.records import RecordError
 from .package_files import FILES, read_package_file
 
 
-class RequirementsError(RecordError):
-    """What a job requires cannot be read, or is no package of an index."""
-
-
 def find_package_file(places: Iterable[Path]) -> tuple[Path | None, tuple[str, ...]]:
     """Return the first file in ``places`` that lists packages, and these; None and nothing if there is none.
 
     Raises:
-        RequirementsError: it cannot be read, or lists something else than packages of an index.
+        RecordError: it cannot be read, or lists something else than packages of an index.
     """
     files = [place / name for place in places for name in FILES]
     listed = ((path, _in_file(path)) for path in files if path.is_file())
@@ -43,7 +39,7 @@ def _in_file(path: Path) -> tuple[str, ...]:
     except (OSError, ValueError, AttributeError, TypeError, yaml.YAMLError) as error:
         reason = (isinstance(error, OSError) and error.strerror) or " ".join(str(error).split())
         fix = "correct it, or list the packages as requirements: in job.yml."
-        raise RequirementsError(f"{path} cannot be read: {reason.rstrip('.')}.", fix) from None
+        raise RecordError(f"{path} cannot be read: {reason.rstrip('.')}.", fix) from None
     return _normal(lines, path)
 
 
@@ -55,12 +51,10 @@ def _normal(lines: object, path: Path) -> tuple[str, ...]:
         path: of the file, for messages.
 
     Raises:
-        RequirementsError: one is no package of an index.
+        RecordError: one is no package of an index.
     """
     if not isinstance(lines, list):
-        raise RequirementsError(
-            f"{path} has requirements that are no list.", "write them as [monai==1.5.1, timm]."
-        )
+        raise RecordError(f"{path} has requirements that are no list.", "write them as [monai==1.5.1, timm].")
     found = set()
     for line in lines:
         try:
@@ -68,7 +62,7 @@ def _normal(lines: object, path: Path) -> tuple[str, ...]:
             if requirement.url:
                 raise InvalidRequirement
         except InvalidRequirement:
-            raise RequirementsError(
+            raise RecordError(
                 f"{path} requires {str(line)[:200]!r}, which is no package of an index by its name.",
                 "write it as name==version, or requirements: [] in job.yml to go without any.",
             ) from None

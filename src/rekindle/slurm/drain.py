@@ -17,18 +17,14 @@ _NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _DRAINED = re.compile(r"\bState=[A-Z+*_~#]{0,99}DRAIN")
 
 
-class DrainError(Complaint):
-    """A node was not drained."""
-
-
 def make_drain(node: str, why: str) -> list[str]:
     """Return the words of the command that drains a node; ``why`` is cut, and without odd characters.
 
     Raises:
-        DrainError: SLURM has no node of such a name.
+        Complaint: SLURM has no node of such a name.
     """
     if not _NODE.fullmatch(node):
-        raise DrainError(f"{node!r} is no name of a SLURM node.", "set SLURMD_NODENAME.")
+        raise Complaint(f"{node!r} is no name of a SLURM node.", "set SLURMD_NODENAME.")
     reason = _UNFIT.sub("", " ".join(why.split()))[:_LONGEST].rstrip()
     return ["scontrol", "update", f"NodeName={node}", "State=DRAIN", f"Reason={reason}"]
 
@@ -46,7 +42,7 @@ def run_drain(words: list[str]) -> bool:
     Returns whether it was drained now.
 
     Raises:
-        DrainError: scontrol refuses, is not there, or takes too long.
+        Complaint: scontrol refuses, is not there, or takes too long.
     """
     name = words[2].partition("=")[2]
     shown = run_command(["scontrol", "--oneliner", "show", "node", name], os.environ, _LIMIT_S)
@@ -54,8 +50,8 @@ def run_drain(words: list[str]) -> bool:
         return False
     done = run_command(words, os.environ, _LIMIT_S)
     if done is None:
-        raise DrainError(f"scontrol is not on PATH, or took more than {_LIMIT_S:.0f} s.", _BY_HAND)
+        raise Complaint(f"scontrol is not on PATH, or took more than {_LIMIT_S:.0f} s.", _BY_HAND)
     if done.returncode:
         said = " ".join(done.stderr.split())[:200].rstrip(".") or f"status {done.returncode}"
-        raise DrainError(f"scontrol refused: {said}.", _BY_HAND)
+        raise Complaint(f"scontrol refused: {said}.", _BY_HAND)
     return True

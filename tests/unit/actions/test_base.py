@@ -4,10 +4,10 @@
 import pytest
 from ansible.plugins.action import ActionBase
 
-from rekindle.actions.base import Action, TaskFailure, read_list
+from rekindle.actions.base import Action, read_list
 from rekindle.hostfacts import FactsError
 from rekindle.jobs.placement import PlacementError
-from rekindle.records import RecordError
+from rekindle.records import Complaint, RecordError
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def run(monkeypatch):
     return call
 
 
-@pytest.mark.parametrize("kind", [TaskFailure, RecordError, FactsError, PlacementError])
+@pytest.mark.parametrize("kind", [Complaint, RecordError, FactsError, PlacementError])
 def test_what_it_cannot_do_is_its_failure(run, kind):
     def act():
         raise kind("It cannot.", "do without.")

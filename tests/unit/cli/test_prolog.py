@@ -10,7 +10,8 @@ import pytest
 from rekindle.cli import prolog
 from rekindle.hostfacts import node as node_of_host
 from rekindle.hostfacts.frames import parse_frames
-from rekindle.slurm.drain import DrainError, format_drain, make_drain
+from rekindle.records import Complaint
+from rekindle.slurm.drain import format_drain, make_drain
 
 RECORDING = (Path(__file__).parents[2] / "recordings/h200-x2-collect.txt").read_text()
 FRAMES = parse_frames(RECORDING, RECORDING.split(maxsplit=1)[0].removeprefix("@@"))
@@ -166,5 +167,5 @@ def test_a_reason_is_one_short_line_and_a_name_a_plain_one():
     words = make_drain("n9", "a\nb" + "x" * 1000)
     assert format_drain(words) == f'scontrol update NodeName=n9 State=DRAIN Reason="a b{"x" * 197}"'
     for name in ("", "n 9", "n9;x", "-n9", "$(x)"):
-        with pytest.raises(DrainError):
+        with pytest.raises(Complaint):
             make_drain(name, "x")
