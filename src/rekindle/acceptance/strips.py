@@ -43,6 +43,11 @@ class Strip(NamedTuple):
     varies: bool
     """Whether points have different values."""
 
+    @property
+    def unit(self) -> str:
+        """The unit as it stands after a figure; empty if there is none."""
+        return f" {self.measure.unit}" if self.measure.unit else ""
+
 
 def make_strips(records: Iterable[AcceptanceRecord], flaws: Iterable[Flaw]) -> list[Strip]:
     """Return a strip for each measurement by which fleets are compared, in the catalogue's order.

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rekindle verify RESULTS``: whether a results folder, or a certificate, is as it was sealed."""
 
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,7 +9,7 @@ import msgspec
 import typer
 
 from rekindle.host import files, storage
-from rekindle.host.folders import EARLIER, PLACED, SPEC, SUMS, VERDICT
+from rekindle.host.folders import PLACED, SPEC, SUMS, VERDICT
 from rekindle.records import PlacedRecord, RecordError, VerdictRecord
 from rekindle.records.base import read_valid
 from rekindle.records.layout import outcome_in
@@ -192,14 +191,9 @@ def _lines(verified: RunVerification) -> list[str]:
 
 def _find_runs(results: Path) -> set[str]:
     """Return the folders of runs, <host>/<job>, that are there or were to be."""
-    placed = (path.with_name(path.name.removesuffix(PLACED)) for path in results.glob(f"*/*{PLACED}"))
-    return {path.relative_to(results).as_posix() for path in (*placed, *_folders(results))}
-
-
-def _folders(results: Path) -> Iterator[Path]:
-    for name in (VERDICT, SPEC):
-        for path in (*results.glob(f"*/*/{name}"), *results.glob(f"*/{EARLIER}/*/{name}")):
-            yield path.parent
+    placed = (path.relative_to(results).as_posix() for path in results.glob(f"*/*{PLACED}"))
+    names = {name.removesuffix(PLACED) for name in placed}
+    return names | seal.list_runs(results) | seal.list_runs(results, SPEC)
 
 
 def _read_key(key: str) -> str:

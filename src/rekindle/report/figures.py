@@ -42,11 +42,7 @@ def group_points(strips: Iterable[Strip]) -> dict[str, list[tuple[Strip, Point]]
 
 def describe_same(strip: Strip) -> str:
     """Return a figure that all GPUs of its kind have alike."""
-    return f"{strip.name} {strip.middle:.4g}{_unit(strip)}"
-
-
-def _unit(strip: Strip) -> str:
-    return f" {strip.measure.unit}" if strip.measure.unit else ""
+    return f"{strip.name} {strip.middle:.4g}{strip.unit}"
 
 
 def make_figures(record: AcceptanceRecord, points: Sequence[tuple[Strip, Point]]) -> GpuFigures | None:
@@ -65,7 +61,7 @@ def make_figures(record: AcceptanceRecord, points: Sequence[tuple[Strip, Point]]
             names.append(name)
         share = point.worse / (strip.measure.distance or _USUAL)
         level = _LEVELS if point.bad else min(_LEVELS - 1, max(0, int(share * _LEVELS)))
-        message = f"{point.message}; the median of its kind is {strip.middle:.4g}{_unit(strip)}"
+        message = f"{point.message}; the median of its kind is {strip.middle:.4g}{strip.unit}"
         figure = GpuFigure(f"{point.value:.4g}", level, message)
         cells.setdefault(places.get(point.gpu, "together"), {})[name] = figure
     rows = [

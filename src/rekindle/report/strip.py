@@ -60,9 +60,8 @@ def draw_strip(strip: Strip) -> Drawing:
     dots.sort(key=lambda dot: dot.bad)
     crowd = [dot for dot in dots if not dot.bad] if len(dots) > _MOST else []
     pixels = sorted({(round(dot.x), round(dot.y)) for dot in crowd})
-    unit = f" {strip.measure.unit}" if strip.measure.unit else ""
     size = f" at {strip.size} bytes" if strip.size is not None else ""
-    ends = ((across(low), f"{low:.4g}", "start"), (across(high), f"{high:.4g}{unit}", "end"))
+    ends = ((across(low), f"{low:.4g}", "start"), (across(high), f"{high:.4g}{strip.unit}", "end"))
     return Drawing(
         f"{strip.name}{size}",
         strip.of,
@@ -70,5 +69,5 @@ def draw_strip(strip: Strip) -> Drawing:
         "".join(f"M{x} {y}h0" for x, y in pixels),
         across(strip.middle),
         across(strip.norm) if near and strip.norm is not None else None,
-        ends if high > low else ((across(low), f"{low:.4g}{unit}", "middle"),),
+        ends if high > low else ((across(low), f"{low:.4g}{strip.unit}", "middle"),),
     )

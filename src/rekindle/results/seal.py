@@ -132,7 +132,7 @@ def take_digests(results: Path) -> dict[str, str] | None:
     seal = _own_seal(results)
     if seal.signer and find_unsealed_play(results, seal):
         return None
-    return digest_files(results, but=_runs_in(results))
+    return digest_files(results, but=list_runs(results))
 
 
 def seal_folder(results: Path, before: Mapping[str, str] | None) -> None:
@@ -145,7 +145,7 @@ def seal_folder(results: Path, before: Mapping[str, str] | None) -> None:
         RecordError: the user's folder for the key cannot be made.
         OSError: something cannot be read or written.
     """
-    on_disk = _runs_in(results)
+    on_disk = list_runs(results)
     found = digest_files(results, but=on_disk)
 
     def change(sealed: dict[str, str]) -> dict[str, str]:
@@ -207,12 +207,10 @@ def digest_files(results: Path, within: str = "", but: Collection[str] = ()) -> 
     return digests
 
 
-def _runs_in(results: Path) -> set[str]:
-    paths = (
-        *results.glob(f"*/*/{folders.VERDICT}"),
-        *results.glob(f"*/{folders.EARLIER}/*/{folders.VERDICT}"),
-    )
-    return find_runs(path.relative_to(results).as_posix() for path in paths)
+def list_runs(results: Path, has: str = folders.VERDICT) -> set[str]:
+    """Return the folders of runs, <host>/<job>, earlier ones too: those with a file of that name."""
+    paths = (*results.glob(f"*/*/{has}"), *results.glob(f"*/{folders.EARLIER}/*/{has}"))
+    return {path.parent.relative_to(results).as_posix() for path in paths}
 
 
 def _without(digests: Mapping[str, str], runs: Iterable[str]) -> dict[str, str]:
