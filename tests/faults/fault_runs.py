@@ -11,8 +11,8 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
 import psutil
+from msgspec.structs import replace
 from run_here import start_here
 from runners.own_jobs import GONE, PORT_TAKEN, Edit, end_driver, supervisor, wait_for_end
 from runners.waits import until
@@ -127,7 +127,7 @@ def _injected(fault, host_folder, work):
     copy = shutil.copytree(jobs, work / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
     for edit in fault.edits:
         edit.apply(copy / fault.job)
-    job = msgspec.structs.replace(load_job(copy, fault.job), **fault.changes)
+    job = replace(load_job(copy, fault.job), **fault.changes)
     if fault.before:
         fault.before(work)
     try:

@@ -7,6 +7,7 @@ import sys
 
 import msgspec
 import psutil
+from msgspec.structs import replace
 
 from rekindle.host.look import is_held
 from rekindle.host.payload import pack_payload, write_payload
@@ -63,7 +64,7 @@ def toy(tmp_path, script, limit_s=60, silence_s=60, name="a run's folder", **fie
 
     def start(verb="start", nonce="of this run"):
         command = [sys.executable, "-m", "rekindle.driver", verb, str(run)]
-        given = msgspec.json.encode(msgspec.structs.replace(spec, nonce=nonce))
+        given = msgspec.json.encode(replace(spec, nonce=nonce))
         done = subprocess.run(command, input=given, env=environ, capture_output=True, check=True, timeout=30)
         return {b"started\n": True, b"": False}[done.stdout]
 

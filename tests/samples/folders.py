@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-import msgspec
+from msgspec.structs import replace
 
 from rekindle.records import (
     Build,
@@ -34,7 +34,7 @@ NOTHING = {"host": None, "plan": None, "verdict": None}
 """Records of a host that has none, for `add_host`."""
 LEFT = "The lease ended. Fix: lease the host again."
 
-HOST = msgspec.structs.replace(
+HOST = replace(
     read_record(RECORDINGS / "h200-x2" / "host.json", HostRecord),
     host="gpu-1",
     pythons=(),
@@ -127,7 +127,7 @@ PASS = VerdictRecord(
     final_metrics={"accuracy": 0.9667},
 )
 
-FAIL = msgspec.structs.replace(
+FAIL = replace(
     PASS,
     host="gpu-2",
     verdict="FAIL",
@@ -147,7 +147,7 @@ def fill_accepted(folder, *records, hosts=()):
     for record in records:
         write_record(folder / record.host / "acceptance.json", record)
     for name in hosts:
-        write_record(folder / name / "host.json", msgspec.structs.replace(HOST, host=name))
+        write_record(folder / name / "host.json", replace(HOST, host=name))
     return folder
 
 
@@ -168,13 +168,11 @@ def add_host(  # noqa: PLR0913 - each record of a host can be left out
 ):
     """Write the records of one host."""
     if host:
-        write_record(folder / name / "host.json", msgspec.structs.replace(host, host=name))
+        write_record(folder / name / "host.json", replace(host, host=name))
     if plan:
-        write_record(folder / name / "plan.json", msgspec.structs.replace(plan, host=name))
+        write_record(folder / name / "plan.json", replace(plan, host=name))
     if verdict:
-        write_record(
-            folder / name / verdict.job / "verdict.json", msgspec.structs.replace(verdict, host=name)
-        )
+        write_record(folder / name / verdict.job / "verdict.json", replace(verdict, host=name))
     if left:
         why = Complaint.parse(left)
         write_record(

@@ -6,8 +6,8 @@ import os
 import shutil
 import subprocess
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from runners.commands import capture_command
 from runners.plays import REPOSITORY, SMALLEST, checkout, play
 from stand_ins.slurm import stand_in
@@ -115,7 +115,7 @@ def answer(folder, kind):
 def stragglers(folder):
     """Return what the judge says of the pace of a run's nodes."""
     recorded = read_record(REPOSITORY / "tests/recordings/runs/tf_mirrored-cpu-2/spec.json", RunSpec)
-    spec = msgspec.structs.replace(recorded, sites=recorded.sites[:1], nodes=("n10", "n9"))
+    spec = replace(recorded, sites=recorded.sites[:1], nodes=("n10", "n9"))
     return [result.message for result in nodes_keep_pace(open_run(folder, spec))]
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from importlib.resources import files
 
-import msgspec
+from msgspec.structs import replace
 
 from rekindle import locks
 from rekindle.gpus.models import parse_version
@@ -103,7 +103,7 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
 def adapt_to_own_torch(build: CatalogueBuild) -> CatalogueBuild:
     """Return ``build`` as locked for a host with its own torch, which replaces some requirements."""
     rest = tuple(requirement for requirement in build.requirements if _named(requirement) not in build.lent)
-    return msgspec.structs.replace(build, variant="system", requirements=rest)
+    return replace(build, variant="system", requirements=rest)
 
 
 class _OnTorch(Record, kw_only=True, frozen=True):
@@ -208,7 +208,7 @@ def list_builds(framework: Framework, nvflare: str | None = None) -> tuple[Catal
     release = nvflare or load_rules().nvflare.version
     base, plus, extension = name_plain(framework).partition("+")
     catalogued = _extended(base, extension, release) if plus else _builds(base)
-    return tuple(msgspec.structs.replace(build, framework=framework, nvflare=release) for build in catalogued)
+    return tuple(replace(build, framework=framework, nvflare=release) for build in catalogued)
 
 
 def _builds(framework: str) -> tuple[CatalogueBuild, ...]:
@@ -248,7 +248,7 @@ def _extended(framework: str, name: str, nvflare: str) -> Iterator[CatalogueBuil
         pythons = tuple(minor for minor in build.pythons if minor in extension.pythons)
         locked = (build.torch or build.version) in torches and build.architecture in extension.architectures
         if locked and pythons:
-            yield msgspec.structs.replace(
+            yield replace(
                 build,
                 framework=f"{framework}+{name}",
                 pythons=pythons,
@@ -263,7 +263,7 @@ def _extensions() -> dict[str, _Extension]:
 
 def _on_torch(data: _OnTorchBuilds, pair: _OnTorch, build: CatalogueBuild) -> CatalogueBuild:
     own = (text.format(version=pair.version) for text in data.requirements)
-    return msgspec.structs.replace(
+    return replace(
         build,
         framework=data.framework,
         version=pair.version,

@@ -4,8 +4,8 @@
 import hashlib
 import json
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from samples.hosts import solved
 
 from rekindle import capsule, locks
@@ -27,14 +27,14 @@ def kept(tmp_path, recordings):
     env = read_record(recordings / "h200-x2" / "env.json", EnvRecord)
     digest = hashlib.sha256(OLD_LOCK.encode()).hexdigest()
     torch = next(environment for environment in env.environments if environment.framework == "torch")
-    env = msgspec.structs.replace(env, environments=(msgspec.structs.replace(torch, lock_sha256=digest),))
+    env = replace(env, environments=(replace(torch, lock_sha256=digest),))
     state.keep_sent_lock(OLD_LOCK)
     capsule.save_environments(env, tmp_path)
     return tmp_path
 
 
 def _plan(host, kept, framework="torch", **changes):
-    on = msgspec.structs.replace(host, **changes)
+    on = replace(host, **changes)
     plan = solved(on, framework, system_site=True, pins=capsule.list_frameworks(kept))
     return capsule.apply_capsule(plan, on, kept)
 
@@ -48,7 +48,7 @@ def test_the_capsule_s_own_lock_is_installed(host, kept):
 
 
 def test_a_host_without_that_python_is_refused(golden, host, kept):
-    other = [msgspec.structs.replace(python, version="3.11.9") for python in host.pythons]
+    other = [replace(python, version="3.11.9") for python in host.pythons]
     planned = _plan(host, kept, pythons=tuple(other)).environments[0]
     assert planned.build is None
     golden(planned.refusal)
@@ -62,8 +62,8 @@ def lightning(tmp_path, recordings):
     name = "lightning-system-py312.txt"
     changes = {"lock": name, "lock_sha256": locks.digest_lock(name)}
     changes["packages"] = {**torch.packages, "lightning": "2.6.6"}
-    environments = (msgspec.structs.replace(torch, framework="lightning", **changes),)
-    capsule.save_environments(msgspec.structs.replace(env, environments=environments), tmp_path)
+    environments = (replace(torch, framework="lightning", **changes),)
+    capsule.save_environments(replace(env, environments=environments), tmp_path)
     return tmp_path
 
 
@@ -71,7 +71,7 @@ def test_what_stands_on_a_lent_torch_is_rebuilt_on_the_same_torch_alone(golden, 
     assert capsule.list_frameworks(lightning) == {"lightning": "2.6.6"}
     build = _plan(host, lightning, "lightning").environments[0].build
     assert (build.lock, build.python) == ("lightning-system-py312.txt", "/opt/torch/.venv/bin/python3")
-    newer = [msgspec.structs.replace(python, torch=python.torch and "2.13.0") for python in host.pythons]
+    newer = [replace(python, torch=python.torch and "2.13.0") for python in host.pythons]
     planned = _plan(host, lightning, "lightning", pythons=tuple(newer)).environments[0]
     assert planned.build is None
     golden(planned.refusal)
@@ -129,7 +129,7 @@ def test_a_capsule_is_of_locks_that_were_sent_alone(tmp_path, kept):
     env = read_record(kept / "env.json", EnvRecord)
     made_up = hashlib.sha256(b"made up").hexdigest()
     (torch,) = env.environments
-    other = msgspec.structs.replace(env, environments=(msgspec.structs.replace(torch, lock_sha256=made_up),))
+    other = replace(env, environments=(replace(torch, lock_sha256=made_up),))
     (tmp_path / "new/locks").mkdir(parents=True)
     (tmp_path / "new/locks" / torch.lock).write_text("made up")
     with pytest.raises(RecordError, match=r"was never sent from here, and no capsule has it\. Fix: "):
@@ -139,7 +139,7 @@ def test_a_capsule_is_of_locks_that_were_sent_alone(tmp_path, kept):
 
 def test_on_a_cluster_an_environment_is_the_same_on_whichever_node(host, kept):
     slurm = Allocation(room="slurm", partition="gpu", nodes=2, gpus_per_node=2, time="01:00:00")
-    login = msgspec.structs.replace(host, allocation=slurm)
+    login = replace(host, allocation=slurm)
     driver, torch = make_specs(_plan(host, kept), login, kept)
     assert torch["gpus"] == ["0", "1"]
     assert driver["gpus"] == []

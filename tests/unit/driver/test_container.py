@@ -3,8 +3,8 @@
 
 import os
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from test_ladder import spec  # noqa: F401 - a fixture
 
 from rekindle.driver import command
@@ -31,11 +31,11 @@ def started(spec, tmp_path, monkeypatch):  # noqa: F811
 
     def start(engine, **changes):
         example = Example(command=("job.py",), environ={"SEED": "7"})
-        job = msgspec.structs.replace(spec.job, example=example, container=Described(image=IMAGE))
+        job = replace(spec.job, example=example, container=Described(image=IMAGE))
         own = {"site-1": ("GPU-c",), "site-2": ("GPU-f", "GPU-c")}
         sites = tuple(Site(name=name, ranks=len(gpus), gpus=gpus) for name, gpus in own.items())
         given = {"job": job, "sites": sites, "nonce": "0123", "versions": {"image id": DIGEST}, **changes}
-        of_both = msgspec.structs.replace(spec, engine=engine, tmpdir="/scratch/tmp", **given)
+        of_both = replace(spec, engine=engine, tmpdir="/scratch/tmp", **given)
         environ = command.make_job_environment(run_dir, of_both)
         return run_dir, *RunContainer(run_dir, of_both).start(["/env/python", "-m", "this"], environ)
 
@@ -67,7 +67,7 @@ def test_a_container_has_our_paths_and_variables_and_none_of_the_hosts(started, 
     ("engine", "given"),
     [
         (DOCKER, ["--gpus", '"device=GPU-c,GPU-f"']),
-        (msgspec.structs.replace(DOCKER, nvidia=False), ["--device", "nvidia.com/gpu=GPU-c"]),
+        (replace(DOCKER, nvidia=False), ["--device", "nvidia.com/gpu=GPU-c"]),
         (PODMAN, ["--device", "nvidia.com/gpu=GPU-c", "--device", "nvidia.com/gpu=GPU-f"]),
         (APPTAINER, ["--nv"]),
     ],
@@ -82,7 +82,7 @@ def test_its_gpus_are_given_by_uuid(started, engine, given):
 
 
 def test_a_job_of_ours_has_its_sites_gpus_though_its_own_process_sees_none(started, spec):  # noqa: F811
-    ours = msgspec.structs.replace(spec.job, example=None, container=Described(image=IMAGE))
+    ours = replace(spec.job, example=None, container=Described(image=IMAGE))
     _, words, environ = started(PODMAN, job=ours)
     assert environ["CUDA_VISIBLE_DEVICES"] == ""
     assert _values(words, "--device") == ["nvidia.com/gpu=GPU-c", "nvidia.com/gpu=GPU-f"]
@@ -112,7 +112,7 @@ def test_gpus_are_counted_anew_inside(engine, expected):
 
 @pytest.mark.parametrize("engine", ["docker", "podman"])
 def test_the_next_start_of_a_run_ends_its_container_by_the_same_name(started, engine):
-    run_dir, words, _ = started(msgspec.structs.replace(DOCKER, name=engine))
+    run_dir, words, _ = started(replace(DOCKER, name=engine))
     (name,) = _values(words, "--name")
     assert name == name_container(run_dir)
     ends = KINDS[engine]("/bin/it", "/root").end(name)

@@ -7,8 +7,8 @@ import runpy
 import subprocess
 import sys
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from runners.toys import STUBBORN, assert_gone, child_pid, supervisor_of, toy, wait_for, wait_for_end
 
 from rekindle.federation.records import Participant, make_member
@@ -28,7 +28,7 @@ while not os.path.exists({str(tmp_path / "go")!r}):
 def _ended(run, **fields):
     """Have an ended run end with other ``fields``."""
     record = read_record(wait_for_end(run) / "ended.json", RunEnd)
-    write_record(run / "ended.json", msgspec.structs.replace(record, **fields))
+    write_record(run / "ended.json", replace(record, **fields))
 
 
 def test_what_ended_otherwise_than_well_is_started_again(tmp_path):
@@ -72,7 +72,7 @@ def test_a_run_has_finished_only_at_its_good_end_under_the_nonce_that_is_sent(tm
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert not says_finished(run)
     ended = read_record(run / "progress.json", Progress)
-    write_record(run / "progress.json", msgspec.structs.replace(ended, state="running"))
+    write_record(run / "progress.json", replace(ended, state="running"))
     assert not says_finished(run)
 
 
@@ -93,7 +93,7 @@ def test_what_was_killed_before_its_last_record_has_ended_and_starts_again_if_as
     start()
     ended = read_record(wait_for_end(run) / "progress.json", Progress)
     first = read_record(run / "ended.json", RunEnd)
-    write_record(run / "progress.json", msgspec.structs.replace(ended, state="running"))
+    write_record(run / "progress.json", replace(ended, state="running"))
     assert start() is False
     assert read_record(run / "progress.json", Progress).state == "ended"
     assert start("restart") is True

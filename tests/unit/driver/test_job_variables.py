@@ -3,8 +3,8 @@
 
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from test_ladder import spec  # noqa: F401 - a fixture
 
 from rekindle.driver import command
@@ -60,7 +60,7 @@ def eight_cores(monkeypatch, spec, tmp_path):  # noqa: F811
     """Return a function: fields of a run to its variables, on a machine of eight cores."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: set(range(8)))
-    return lambda **fields: command.make_job_environment(tmp_path, msgspec.structs.replace(spec, **fields))
+    return lambda **fields: command.make_job_environment(tmp_path, replace(spec, **fields))
 
 
 def test_a_job_gets_what_it_needs(monkeypatch, canaries, spec, tmp_path):  # noqa: F811
@@ -103,7 +103,7 @@ def test_an_installer_gets_the_indexes_and_nothing_else(canaries):
 
 def test_a_variable_of_an_example_may_name_its_stand_ins(spec, tmp_path):  # noqa: F811
     example = Example(folder="a/b", command=("job.py",), environ={"HF_HUB_CACHE": "{data}/hub"})
-    of_example = msgspec.structs.replace(spec, job=msgspec.structs.replace(spec.job, example=example))
+    of_example = replace(spec, job=replace(spec.job, example=example))
     environ = command.make_job_environment(tmp_path, of_example)
     assert environ["HF_HUB_CACHE"] == f"{environ['REKINDLE_DATA']}/hub"
     assert environ["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"

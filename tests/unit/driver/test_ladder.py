@@ -4,8 +4,8 @@
 import json
 import sys
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from rekindle.driver import ladder
 from rekindle.records import Container, RunSpec, Site, read_record
@@ -27,7 +27,7 @@ def spec(clean_run, tmp_path):
     """Return the recorded run's spec, with trainers that never trained and an interpreter of the test's."""
     for path in (clean_run / "evidence").glob("site-*"):
         path.unlink()
-    return msgspec.structs.replace(
+    return replace(
         read_record(clean_run / "spec.json", RunSpec), python=str(tmp_path / "python"), tmpdir=str(tmp_path)
     )
 
@@ -64,7 +64,7 @@ def _blamed(rungs):
 
 
 def test_a_gpu_that_the_driver_does_not_know_is_the_first(clean_run, spec):
-    lost = msgspec.structs.replace(spec, sites=(Site(name="site-1", ranks=1, gpus=("GPU-lost",)),))
+    lost = replace(spec, sites=(Site(name="site-1", ranks=1, gpus=("GPU-lost",)),))
     rungs = _climb(clean_run, lost)
     assert _blamed(rungs) == "GPUs visible"
     assert "GPU-lost" in rungs["GPUs visible"].message
@@ -116,6 +116,6 @@ def test_what_the_run_itself_shows_is_not_tried_again(clean_run):
 
 def test_trainers_of_a_container_are_not_tried_on_the_host(clean_run, spec, tmp_path):
     _alone(clean_run, tmp_path, "raise SystemExit(1)\n")
-    inside = msgspec.structs.replace(spec.job, container=Container(image="registry.example/line:1"))
-    alone = _climb(clean_run, msgspec.structs.replace(spec, job=inside))["training alone"]
+    inside = replace(spec.job, container=Container(image="registry.example/line:1"))
+    alone = _climb(clean_run, replace(spec, job=inside))["training alone"]
     assert (alone.state, alone.message) == ("not tried", "Trainers are in the container alone.")

@@ -5,6 +5,7 @@ import jsonschema
 import msgspec
 import pytest
 from answers import FRAMES, NONCE, XML, host
+from msgspec.structs import replace
 
 from rekindle import records
 from rekindle.hostfacts import FactsError, make_host_record
@@ -15,7 +16,7 @@ NO_FILE = Frame("1", "cat: No such file or directory\n")
 
 
 def test_a_real_host(golden, tmp_path):
-    path, real = tmp_path / "host.json", msgspec.structs.replace(host(), collected="2026-11-21T02:00:00Z")
+    path, real = tmp_path / "host.json", replace(host(), collected="2026-11-21T02:00:00Z")
     records.write_record(path, real)
     assert records.read_record(path, HostRecord) == real
     found = json.loads(path.read_text())

@@ -4,8 +4,8 @@
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from rekindle import jobs
 from rekindle.jobs import load_job
@@ -55,7 +55,7 @@ def test_what_is_no_time_is_one_sentence(ends, budget, message):
     ("left_s", "limit_s"), [(10_000, 600), (600, 540), (120, 60), (119, None), (0, None), (-60, None)]
 )
 def test_a_job_gets_what_collection_leaves_it(left_s, limit_s):
-    job = msgspec.structs.replace(load_job(REPOSITORY / "flare_jobs", "pt_ddp"), expected_s=60, limit_s=600)
+    job = replace(load_job(REPOSITORY / "flare_jobs", "pt_ddp"), expected_s=60, limit_s=600)
     assert find_allowance(job, left_s, None) == limit_s
 
 
@@ -90,7 +90,7 @@ def test_a_lease_that_ends_before_an_allocation_is_reported_as_the_lease(clean_r
 
 
 def _asks(run, time):
-    return msgspec.structs.replace(
+    return replace(
         read_record(run / "spec.json", RunSpec),
         allocation=Allocation(room="slurm", partition="gpu", time=time),
     )
@@ -99,7 +99,7 @@ def _asks(run, time):
 def test_other_inputs_are_another_run(clean_run):
     spec = read_record(clean_run / "spec.json", RunSpec)
     assert jobs.digest_inputs(spec, "rekindle-1.zip") != jobs.digest_inputs(spec, "rekindle-2.zip")
-    other = msgspec.structs.replace(spec, lock_sha256="1" * 64)
+    other = replace(spec, lock_sha256="1" * 64)
     assert jobs.digest_inputs(spec, "rekindle-1.zip") != jobs.digest_inputs(other, "rekindle-1.zip")
 
 
@@ -112,15 +112,15 @@ GPU = GivenGpu(uuid="GPU-a", index=0, name="H200", memory_mib=1)
 
 @pytest.mark.parametrize("same", [{"nonce": "0" * 32, "gpus": (GPU,)}, {"tmpdir": Tagged("/tmp/x")}])
 def test_nonce_state_of_the_gpus_and_tags_of_texts_are_no_inputs(clean_run, same):
-    spec = msgspec.structs.replace(read_record(clean_run / "spec.json", RunSpec), tmpdir="/tmp/x")
-    other = msgspec.structs.replace(spec, **same)
+    spec = replace(read_record(clean_run / "spec.json", RunSpec), tmpdir="/tmp/x")
+    other = replace(spec, **same)
     assert jobs.digest_inputs(other, "rekindle-1.zip") == jobs.digest_inputs(spec, "rekindle-1.zip")
 
 
 def test_what_was_measured_of_links_is_no_input(clean_run):
     def digest(**parts):
         mine = RunMember(**{"room": "any", "name": "one", "min_sites": 1, **parts})
-        spec = msgspec.structs.replace(read_record(clean_run / "spec.json", RunSpec), member=mine)
+        spec = replace(read_record(clean_run / "spec.json", RunSpec), member=mine)
         return jobs.digest_inputs(spec, "rekindle-1.zip")
 
     assert digest(measured={"ways": [1]}) == digest() != digest(given={"kit": "/k"})

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from msgspec import inspect
+from msgspec.structs import replace
 
 from rekindle import records
 from rekindle.federation import records as of_federation
@@ -178,7 +179,7 @@ def test_a_file_beyond_the_limit_is_not_read_whole(tmp_path):
 def test_a_long_sentence_of_ours_loses_its_middle_and_can_be_read_again(tmp_path, letter):
     verdict = records.decode_json(json.dumps({**VERDICT, "versions": {"a": "1"}}), records.VerdictRecord)
     path = tmp_path / "verdict.json"
-    records.write_record(path, msgspec.structs.replace(verdict, cause=f"begins {letter * 4_001} ends"))
+    records.write_record(path, replace(verdict, cause=f"begins {letter * 4_001} ends"))
     cause = records.read_record(path, records.VerdictRecord).cause
     assert len(cause) <= 4_000
     assert cause.startswith(f"begins {letter * 2}")

@@ -6,6 +6,7 @@ import json
 import jsonschema
 import msgspec
 import pytest
+from msgspec.structs import replace
 from samples.hosts import built
 
 from rekindle import records
@@ -93,7 +94,7 @@ def test_a_text_whose_methods_return_its_own_kind_is_a_text(tmp_path):
         def decode(self, *_):
             return Unsafe(super().decode())
 
-    run = msgspec.structs.replace(_run(), run=Unsafe("é"))
+    run = replace(_run(), run=Unsafe("é"))
     assert type(records.dump_builtins(run)["run"]) is str
     records.write_record(tmp_path / "run.json", run)
     assert records.read_record(tmp_path / "run.json", records.PlaybookRecord).run == "é"

@@ -4,8 +4,8 @@
 import re
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from samples.folders import FAIL, LEFT, PASS, PLAN, add_host, fill, three_hosts, typed
 from samples.many_hosts import many_hosts
 
@@ -50,7 +50,7 @@ def test_more_causes_than_fit_have_a_line_each_and_then_a_number(tmp_path):
     fill(tmp_path, *hosts)
     for host in hosts:
         cause = f"Cause {host[-2:]}{' which takes long to tell' * 12}."
-        add_host(tmp_path, host, verdict=msgspec.structs.replace(FAIL, cause=cause))
+        add_host(tmp_path, host, verdict=replace(FAIL, cause=cause))
     lines = text(tmp_path).splitlines()
     assert len(lines) < 100
     assert re.fullmatch(r"and \d+ more causes, which report.html has", lines[-1])
@@ -58,10 +58,9 @@ def test_more_causes_than_fit_have_a_line_each_and_then_a_number(tmp_path):
 
 
 def test_what_is_not_required_is_named_so_and_leaves_the_host_proven(tmp_path):
-    add_host(fill(tmp_path, "gpu-1"), "gpu-1", plan=msgspec.structs.replace(PLAN, jobs=("pt_ddp", "llm_sft")))
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1", plan=replace(PLAN, jobs=("pt_ddp", "llm_sft")))
     write_record(
-        tmp_path / "gpu-1/llm_sft/verdict.json",
-        msgspec.structs.replace(FAIL, host="gpu-1", job="llm_sft", required=False),
+        tmp_path / "gpu-1/llm_sft/verdict.json", replace(FAIL, host="gpu-1", job="llm_sft", required=False)
     )
     assert text(tmp_path).startswith("1 of 1 hosts proven.\n\nFAIL, not required: Final accuracy")
 
@@ -165,8 +164,8 @@ def test_kept_runs_have_their_times(tmp_path, recordings):
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
 def test_nothing_is_lost_at_any_width(tmp_path, width):
     host = "lease-host-with-a-long-name-07.cluster.example.org"
-    verdict = msgspec.structs.replace(FAIL, job="tensorflow_mirrored", verdict="UNSUPPORTED", cause=LONG)
-    plan = msgspec.structs.replace(PLAN, jobs=("tensorflow_mirrored",))
+    verdict = replace(FAIL, job="tensorflow_mirrored", verdict="UNSUPPORTED", cause=LONG)
+    plan = replace(PLAN, jobs=("tensorflow_mirrored",))
     add_host(fill(tmp_path, host), host, plan=plan, verdict=verdict)
     shown = text(tmp_path, width)
     assert all(len(line) <= width for line in shown.splitlines())
@@ -186,9 +185,9 @@ def test_colour_only_where_asked(tmp_path):
 
 def test_control_characters_and_markup_have_no_effect(tmp_path):
     cause = "a\x1b[2J\x1b]0;title\x07b\rc\x00\u202ed [bold red]e[/] :smile: [link=file:///x]f[/link]\nPASS"
-    device = msgspec.structs.replace(PASS.devices[0], name="\x1b[31mNVIDIA\n[blink]")
+    device = replace(PASS.devices[0], name="\x1b[31mNVIDIA\n[blink]")
     fill(tmp_path, "h\x1b[31m\x07")
-    verdict = msgspec.structs.replace(FAIL, cause=cause, devices=(device,))
+    verdict = replace(FAIL, cause=cause, devices=(device,))
     add_host(tmp_path, "h\x1b[31m\x07", verdict=verdict)
     shown = text(tmp_path, 200, tmp_path)
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", shown)
@@ -224,7 +223,7 @@ def test_durations_are_for_people():
 def test_a_run_shows_its_loss_and_on_how_many_checks_it_rests(tmp_path):
     add_host(fill(tmp_path, "gpu-1"), "gpu-1")
     assert re.search(r"PASS +█▃▁ loss 1\.05 → 0\.383, 2 checks", text(tmp_path, width=120))
-    measured = msgspec.structs.replace(PASS, rounds=PASS.rounds[:1])
+    measured = replace(PASS, rounds=PASS.rounds[:1])
     add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=measured)
     assert re.search(r"PASS +2 checks", text(tmp_path, width=120))
 

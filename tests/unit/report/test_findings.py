@@ -3,7 +3,7 @@
 
 import xml.etree.ElementTree as ET
 
-import msgspec
+from msgspec.structs import replace
 from samples.folders import FAIL, PASS, add_host, fill
 
 from rekindle.records import Diagnosis, Finding, Moment
@@ -14,7 +14,7 @@ from rekindle.report.html import Pages
 from rekindle.report.junit import render_junit
 from rekindle.results.contents import gather_results
 
-GONE = msgspec.structs.replace(PASS, known_issue="slow_quantiser")
+GONE = replace(PASS, known_issue="slow_quantiser")
 LOUD = "KNOWN ISSUE GONE: slow_quantiser no longer shows. Fix: remove it from judge/known_issues.json."
 HOW = {
     "confirm": "df -h",
@@ -25,7 +25,7 @@ HOW = {
     "line": 3,
 }
 ROOT = Finding(name="no_space", cause="A disk <full>.", **HOW)
-ECHO = msgspec.structs.replace(ROOT, name="not_a_dxo", cause="An empty result.", echo=True, line=None)
+ECHO = replace(ROOT, name="not_a_dxo", cause="An empty result.", echo=True, line=None)
 
 
 def _reports(folder, verdict):
@@ -48,12 +48,12 @@ def test_every_report_names_a_known_issue_that_no_longer_shows_in_a_run_that_pas
         assert remedy in text, name
     (case,) = ET.fromstring(reports["junit"]).iter("testcase")
     assert [child.tag for child in case] == ["system-err"]
-    for verdict in (PASS, msgspec.structs.replace(FAIL, known_issue="slow_quantiser")):
+    for verdict in (PASS, replace(FAIL, known_issue="slow_quantiser")):
         assert not any("KNOWN ISSUE GONE" in text for text in _reports(tmp_path, verdict).values())
 
 
 def test_the_page_lists_layer_root_cause_and_echoes(tmp_path):
-    page = _reports(tmp_path, msgspec.structs.replace(FAIL, layer="host", findings=(ROOT, ECHO)))["page"]
+    page = _reports(tmp_path, replace(FAIL, layer="host", findings=(ROOT, ECHO)))["page"]
     assert "<b>Layer:</b> host" in page
     assert "A disk &lt;full&gt;." in page
     assert "<code>job.log:3</code>" in page
@@ -72,7 +72,7 @@ MOMENT = Moment(
 
 
 def test_a_terminal_shows_the_cause_first_and_the_timeline_last(golden):
-    other = msgspec.structs.replace(ROOT, name="wrong_device", cause="A wrong device.")
+    other = replace(ROOT, name="wrong_device", cause="A wrong device.")
     golden(*format_diagnosis(Diagnosis(cause=ROOT, others=(other, ECHO), timeline=(MOMENT,))).splitlines())
 
 

@@ -7,8 +7,8 @@ import re
 import shutil
 from html.parser import HTMLParser
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from samples.folders import FAIL, HOST, LEFT, PASS, PLAN, SHA, add_host, fill, three_hosts
 
 from rekindle.records import Finding, Gpu, JobRound, Rung
@@ -64,7 +64,7 @@ def test_the_first_step_that_fails_is_named(tmp_path):
         Rung(name="training alone", state="not tried", message="Not tried.", seconds=0.0),
     )
     fill(tmp_path, "gpu-1")
-    add_host(tmp_path, "gpu-1", verdict=msgspec.structs.replace(FAIL, rungs=rungs))
+    add_host(tmp_path, "gpu-1", verdict=replace(FAIL, rungs=rungs))
     shown = host_page(tmp_path)
     text = " ".join(shown.text.split())
     assert "First step that fails: collective" in text
@@ -106,7 +106,7 @@ def test_the_answer_comes_first_and_only_a_run_that_passed_is_green(tmp_path):
 
 
 def test_the_matrix_has_a_letter_for_each_job_and_leads_to_the_host_s_page(tmp_path):
-    plan = msgspec.structs.replace(PLAN, jobs=("pt_ddp", "llm_sft"))
+    plan = replace(PLAN, jobs=("pt_ddp", "llm_sft"))
     fill(tmp_path, "gpu-1", "gpu 2/..", "gpu-3")
     add_host(tmp_path, "gpu-1", plan=plan, left=LEFT, state="unreachable")
     add_host(tmp_path, "gpu-3", verdict=FAIL)
@@ -125,9 +125,7 @@ def test_the_matrix_has_a_letter_for_each_job_and_leads_to_the_host_s_page(tmp_p
 def test_a_site_of_a_federation_without_a_row_of_its_own_leads_to_its_page(tmp_path):
     hosts = ("gpu-1", "federations")
     fill(tmp_path, *hosts, asked=dict.fromkeys(hosts, "federate"))
-    add_host(
-        tmp_path, "gpu-1", plan=msgspec.structs.replace(PLAN, jobs=(), federated=("pt_ddp",)), verdict=None
-    )
+    add_host(tmp_path, "gpu-1", plan=replace(PLAN, jobs=(), federated=("pt_ddp",)), verdict=None)
     add_host(tmp_path, "federations", host=None)
     text = html(tmp_path)
     assert '<a class="name PASS" href="federations/report.html"' in text
@@ -147,7 +145,7 @@ def test_a_cause_has_its_hosts_and_the_lines_around_the_evidence(tmp_path):
     )
     fill(tmp_path, "gpu-1", "gpu-2")
     for host in ("gpu-1", "gpu-2"):
-        add_host(tmp_path, host, verdict=msgspec.structs.replace(FAIL, findings=(found,), layer="host"))
+        add_host(tmp_path, host, verdict=replace(FAIL, findings=(found,), layer="host"))
         (tmp_path / host / "pt_ddp/job.log").write_text("one\n<b>two</b>\nthree\n")
     text = html(tmp_path)
     assert text.count("Train longer.") == 1
@@ -164,10 +162,10 @@ def test_a_cause_has_its_hosts_and_the_lines_around_the_evidence(tmp_path):
 def test_a_cause_has_the_most_severe_action_of_its_hosts_and_none_where_there_is_none(tmp_path):
     fill(tmp_path, "gpu-1", "gpu-2")
     for host, action in (("gpu-1", "RETEST"), ("gpu-2", "DRAIN")):
-        add_host(tmp_path, host, verdict=msgspec.structs.replace(FAIL, action=action))
+        add_host(tmp_path, host, verdict=replace(FAIL, action=action))
     assert '<b class="action">DRAIN</b>' in html(tmp_path)
     for host, action in (("gpu-1", "NONE"), ("gpu-2", None)):
-        add_host(tmp_path, host, verdict=msgspec.structs.replace(FAIL, action=action))
+        add_host(tmp_path, host, verdict=replace(FAIL, action=action))
     assert 'class="action"' not in html(tmp_path)
 
 
@@ -214,7 +212,7 @@ def test_tables_have_captions_and_scopes(tmp_path):
 
 def test_a_host_that_left_and_a_gpu_without_figures_are_shown(tmp_path):
     lost = Gpu(index=3, state="lost", message="GPU is lost")
-    host = msgspec.structs.replace(HOST, driver=None, engines=(), gpus=(lost,))
+    host = replace(HOST, driver=None, engines=(), gpus=(lost,))
     add_host(fill(tmp_path, "gpu-1"), "gpu-1", host=host, plan=None, verdict=None, left=LEFT)
     text = host_page(tmp_path).text
     assert f"failed at validate: {LEFT}" in text
@@ -243,14 +241,14 @@ def test_plots_are_drawn_with_their_labels_and_legend(tmp_path):
 
 
 def test_a_run_without_rounds_has_no_plots():
-    assert make_plots(msgspec.structs.replace(PASS, rounds=())) == []
-    lost = tuple(msgspec.structs.replace(job_round, loss=None, metrics={}) for job_round in PASS.rounds)
-    assert make_plots(msgspec.structs.replace(PASS, rounds=lost)) == []
+    assert make_plots(replace(PASS, rounds=())) == []
+    lost = tuple(replace(job_round, loss=None, metrics={}) for job_round in PASS.rounds)
+    assert make_plots(replace(PASS, rounds=lost)) == []
 
 
 def test_the_time_in_a_queue_is_shown_beside_the_runs(tmp_path):
     for waited_s, queue in ((3700.0, " after 1 h 1 min in the queue"), (None, "")):
-        verdict = msgspec.structs.replace(PASS, duration_s=70.0, waited_s=waited_s)
+        verdict = replace(PASS, duration_s=70.0, waited_s=waited_s)
         add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=verdict)
         assert f"1 min 10 s{queue} on " in host_page(tmp_path).text
 
@@ -264,7 +262,7 @@ def test_a_federations_page_has_what_each_site_sent_in_each_round(tmp_path):
     rounds = (sent("gpu-1", 0, 0.0, 5 << 20), sent("gpu-2", 0, 2.34, 5 << 20), sent("gpu-1", 1, 0.0))
     fill(tmp_path, "gpu-1", "federations")
     for name in ("gpu-1", "federations"):
-        verdict = msgspec.structs.replace(PASS, host=name, rounds=rounds)
+        verdict = replace(PASS, host=name, rounds=rounds)
         add_host(tmp_path, name, verdict=verdict, **({} if name == "gpu-1" else {"host": None, "plan": None}))
     text = host_page(tmp_path, "federations").text
     table = text.partition("What each site sent in each round, and how long after the first")[2]

@@ -3,9 +3,9 @@
 
 import xml.etree.ElementTree as ET
 
-import msgspec
 import pytest
 from junitparser import JUnitXml
+from msgspec.structs import replace
 from samples.folders import FAIL, LEFT, PASS, add_host, fill, three_hosts
 
 from rekindle.records import Outcome, read_record, write_record
@@ -41,7 +41,7 @@ def test_a_run_without_hosts_is_an_error(tmp_path):
 )
 def test_only_pass_is_green(tmp_path, kinds, tag):
     for kind in kinds:
-        failed = msgspec.structs.replace(FAIL, verdict=kind, required=tag != "skipped")
+        failed = replace(FAIL, verdict=kind, required=tag != "skipped")
         add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=PASS if kind == "PASS" else failed)
         (case,) = ET.fromstring(render_junit(gather_results(tmp_path))).iter("testcase")
         tags = [(child.tag, child.get("type"), child.get("message"), child.text) for child in case]
@@ -49,7 +49,7 @@ def test_only_pass_is_green(tmp_path, kinds, tag):
 
 
 def test_what_acceptance_asks_for_stands_before_its_remedy(tmp_path):
-    failed = msgspec.structs.replace(FAIL, action="DRAIN")
+    failed = replace(FAIL, action="DRAIN")
     add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=failed)
     (case,) = ET.fromstring(render_junit(gather_results(tmp_path))).iter("testcase")
     assert [child.text for child in case] == [f"DRAIN: {FAIL.remedy}"]
@@ -58,7 +58,7 @@ def test_what_acceptance_asks_for_stands_before_its_remedy(tmp_path):
 def test_a_host_that_preflight_refused_has_its_action(tmp_path):
     add_host(fill(tmp_path, "gpu-1"), "gpu-1", plan=None, verdict=None, left=LEFT)
     outcome = read_record(tmp_path / "gpu-1/outcome.json", Outcome)
-    write_record(tmp_path / "gpu-1/outcome.json", msgspec.structs.replace(outcome, action="RESET_GPU"))
+    write_record(tmp_path / "gpu-1/outcome.json", replace(outcome, action="RESET_GPU"))
     (case,) = ET.fromstring(render_junit(gather_results(tmp_path))).iter("testcase")
     assert case[0].text == "RESET_GPU: lease the host again."
     assert (

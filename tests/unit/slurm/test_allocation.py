@@ -6,8 +6,8 @@ import socket
 from itertools import count
 from types import SimpleNamespace
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from rekindle.driver.places import PlaceError, find_place
 from rekindle.federation import place as module
@@ -31,7 +31,7 @@ def spec(recordings):
     sites = (Site(name="site-1", ranks=2, gpus=("seen-b",)), Site(name="site-2", ranks=2, gpus=("seen-a",)))
     gpus = tuple(GivenGpu(uuid=uuid, index=0, name="H200", memory_mib=1) for uuid in ("seen-a", "seen-b"))
     slurm = Allocation(room="slurm", partition="gpu", nodes=2, gpus_per_node=2, time="01:00:00")
-    return msgspec.structs.replace(recorded, sites=sites, gpus=gpus, allocation=slurm)
+    return replace(recorded, sites=sites, gpus=gpus, allocation=slurm)
 
 
 def gives(queue, **uuids):
@@ -49,19 +49,19 @@ def allocated(run, spec):
 
 
 def on_cpu(spec):
-    sites = tuple(msgspec.structs.replace(site, gpus=()) for site in spec.sites)
-    return msgspec.structs.replace(spec, sites=sites, gpus=())
+    sites = tuple(replace(site, gpus=()) for site in spec.sites)
+    return replace(spec, sites=sites, gpus=())
 
 
 def test_a_run_that_asks_slurm_for_nothing_is_as_it_was_sent(tmp_path, spec, queue):
-    alone = msgspec.structs.replace(spec, allocation=None)
+    alone = replace(spec, allocation=None)
     assert allocated(tmp_path, alone) is alone
     assert queue.asked("scontrol") == list(tmp_path.glob("*.json")) == []
 
 
 def test_the_first_node_is_this_one_and_the_spec_records_it(tmp_path, spec, allocation):
     given = allocated(tmp_path, on_cpu(spec))
-    assert given == msgspec.structs.replace(on_cpu(spec), nodes=("n9", "n10"))
+    assert given == replace(on_cpu(spec), nodes=("n9", "n10"))
     assert read_record(tmp_path / "spec.json", RunSpec) == given
     assert allocation.asked("scontrol") == ["show hostnames n[9-10]"]
 
@@ -112,10 +112,8 @@ def site(spec):
         Site(name="gpu", ranks=2, gpus=("seen-b", "seen-a"), node="gpu"),
         Site(name="b", ranks=1, gpus=("of-b",), node="b"),
     )
-    slurm = msgspec.structs.replace(spec.allocation, nodes=1)
-    return msgspec.structs.replace(
-        spec, host="gpu", sites=sites, allocation=slurm, member=make_member("gpu", 2, mine)
-    )
+    slurm = replace(spec.allocation, nodes=1)
+    return replace(spec, host="gpu", sites=sites, allocation=slurm, member=make_member("gpu", 2, mine))
 
 
 def test_a_federation_s_site_has_its_node_s_gpus_and_others_keep_theirs(tmp_path, site, allocation):
@@ -128,8 +126,8 @@ def test_a_federation_s_site_has_its_node_s_gpus_and_others_keep_theirs(tmp_path
 
 def at_port(spec, port):
     """Return a site's spec with another port of its server's."""
-    mine = msgspec.structs.replace(spec.member, given={**spec.member.given, "port": port})
-    return msgspec.structs.replace(spec, member=mine)
+    mine = replace(spec.member, given={**spec.member.given, "port": port})
+    return replace(spec, member=mine)
 
 
 def prepare(run, spec, report=lambda seconds, text: None):
@@ -145,15 +143,15 @@ def test_a_site_keeps_its_node_until_the_server_listens(tmp_path, site, monkeypa
         spec = at_port(site, server.getsockname()[1])
         prepare(tmp_path, spec, lambda seconds, text: said.append(text))
     assert len(said) == 1
-    prepare(tmp_path, msgspec.structs.replace(site, allocation=None))
-    prepare(tmp_path, msgspec.structs.replace(site, member=None))
+    prepare(tmp_path, replace(site, allocation=None))
+    prepare(tmp_path, replace(site, member=None))
 
 
 def test_a_server_that_never_listens_is_one_sentence(golden, tmp_path, site, monkeypatch):
     clock = count(0, 60)
     monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(module.time, "sleep", lambda seconds: None)
-    short = msgspec.structs.replace(site.job, limit_s=600)
+    short = replace(site.job, limit_s=600)
     with pytest.raises(PlaceError) as refused:
-        prepare(tmp_path, msgspec.structs.replace(at_port(site, 1), job=short))
+        prepare(tmp_path, replace(at_port(site, 1), job=short))
     golden(str(refused.value))

@@ -6,8 +6,8 @@ import os
 import subprocess
 import sys
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from runners.toys import toy
 from stand_ins.slurm import stand_in
 
@@ -101,7 +101,7 @@ def test_a_verdict_has_how_long_the_run_was_in_the_queue(queued, tmp_path):
 def test_a_run_that_is_given_too_little_ends_with_that_and_a_verdict(queued, tmp_path):
     run, _ = queued
     spec, ended = supervised(run, stand_in(tmp_path / "slurm", "n9", ("n9",)))
-    assert spec == msgspec.structs.replace(spec, nodes=())
+    assert spec == replace(spec, nodes=())
     assert (ended.reason, ended.message) == ("interrupted", "SLURM gave 1 nodes, n9, of 2.")
     verdict = judge_run(run)
     assert verdict.verdict != "PASS"

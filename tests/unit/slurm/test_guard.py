@@ -8,9 +8,9 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
 import psutil
 import pytest
+from msgspec.structs import replace
 from runners.toys import assert_gone, toy, wait_for
 from runners.waits import until
 from stand_ins.slurm import stand_in
@@ -59,8 +59,7 @@ def run(tmp_path):
     run.mkdir(parents=True)
     asked = Allocation(room="slurm", partition="gpu", nodes=2, time="01:00:00")
     write_record(
-        run / "spec.json",
-        msgspec.structs.replace(read_record(RECORDED, RunSpec), nonce="of this", allocation=asked),
+        run / "spec.json", replace(read_record(RECORDED, RunSpec), nonce="of this", allocation=asked)
     )
     return run
 
@@ -167,9 +166,7 @@ def test_the_runs_steps_are_ended_too(run, start, environ):
 
 
 def test_a_run_on_a_host_of_its_own_has_no_guard(run, start):
-    write_record(
-        run / "spec.json", msgspec.structs.replace(read_record(run / "spec.json", RunSpec), allocation=None)
-    )
+    write_record(run / "spec.json", replace(read_record(run / "spec.json", RunSpec), allocation=None))
     _driver(run, start, ends="never")
     assert _guards(run) == []
 

@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from runners.commands import capture_command
 
 from rekindle.driver.command import make_job_command
@@ -60,7 +60,7 @@ def given(tmp_path):
     def call(spec):
         (tmp_path / "job.py").write_text("import json, sys; print(json.dumps(sys.argv[1:]))")
         write_record(tmp_path / "spec.json", spec)
-        words = make_job_command(tmp_path, msgspec.structs.replace(spec, python=sys.executable))
+        words = make_job_command(tmp_path, replace(spec, python=sys.executable))
         environ = {
             "PYTHONPATH": SOURCE,
             "REKINDLE_DATA": str(tmp_path / "data"),
@@ -97,10 +97,10 @@ def test_a_true_argument_is_a_flag(given):
 )
 def test_a_jobs_argument_reaches_it_as_it_is(given, value):
     spec = read_record(RUNS / "pt_ddp-cpu-2" / "spec.json", RunSpec)
-    job = msgspec.structs.replace(spec.job, arguments={"data_path": value})
+    job = replace(spec.job, arguments={"data_path": value})
     parser = make_parser()
     parser.add_argument("--data_path")
-    assert parser.parse_args(given(msgspec.structs.replace(spec, job=job))).data_path == value
+    assert parser.parse_args(given(replace(spec, job=job))).data_path == value
 
 
 def _turns(tmp_path, **environ):
