@@ -216,8 +216,9 @@ def _silent_sites(run: Run) -> Iterator[Result]:
     if figures and not run.training.results:
         message = (
             "No task sent a model, and sites answered with metrics alone: leave every_site_trained out of "
+            "job.yml's proof if nothing has to be trained."
         )
-        yield unknown(f"{message}job.yml's proof if nothing has to be trained.", figures)
+        yield unknown(message, figures)
     elif silent := sorted(_trainers(run) - {line.event.site for line in run.training.results}):
         announced = ", ".join(read_sites(run.workspace)) or "none"
         yield unknown(f"The server had no training result of {silent[0]}; the job announced {announced}.")
