@@ -44,7 +44,7 @@ def test_a_workspace_has_the_cause_that_its_label_has(tmp_path, name):
 def test_a_workspace_inside_the_folder_that_is_given_has_the_same_cause(tmp_path):
     _workspace(tmp_path / "argparse/job", "argparse")
     found = agree(tmp_path / "argparse")
-    assert found.cause.cause.startswith("The command is called wrongly")
+    assert found.cause.cause == "A script was started without options that it requires: --epochs."
     assert (tmp_path / "argparse" / found.cause.file).is_file()
     shown = [one.file for one in judge_run(tmp_path / "argparse").evidence if one.file]
     assert shown
