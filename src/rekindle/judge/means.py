@@ -33,7 +33,8 @@ def find_weight(event: TaskEvent) -> float:
 def find_flaws(rounds: Sequence[Round], improves: bool) -> Iterator[str]:
     """Yield what each round's model is, of its results, that it should not be.
 
-    A model that ``improves`` by what sites report may be any step of their results, as of gradients.
+    A model that ``improves`` by what sites report may be any step of their results, as of gradients; one that
+    stays improves by none.
     """
     if idle := _not_counted(rounds):
         yield f"the mean without {idle}"
@@ -47,16 +48,14 @@ def find_flaws(rounds: Sequence[Round], improves: bool) -> Iterator[str]:
     scales = [_scale(*each) for each in rounds]
     if all(abs(scale - 1) > _OFF for scale in scales):
         yield f"{scales[-1]:.2g} times the mean of the results"
-    if improves:
-        return
     away = [_away(*each) for each in rounds]  # BatchNorm's figures, which no optimizer moves, hide the first
-    if sum(away) > 1 and all(away[1:]):
+    if not improves and sum(away) > 1 and all(away[1:]):
         yield "a step away from the results"
     rates = find_step_rates(rounds)
-    if rates and all(abs(rate) < _RATES[0] or abs(rate) > _RATES[1] for rate in rates):
-        still = all(abs(rate) < MEAN for rate in rates)
-        step = f"a step of {rates[-1]:.2g} times the mean change that sites sent"
-        yield "the one before it, whatever sites sent" if still else step
+    if rates and all(abs(rate) < MEAN for rate in rates):
+        yield "the one before it, whatever sites sent"
+    elif rates and not improves and all(abs(rate) < _RATES[0] or abs(rate) > _RATES[1] for rate in rates):
+        yield f"a step of {rates[-1]:.2g} times the mean change that sites sent"
 
 
 def find_step_rates(rounds: Sequence[Round]) -> list[float]:

@@ -61,6 +61,12 @@ def test_a_step_away_from_changes_is_a_flaw_unless_sites_report_that_the_model_i
     assert not [*find_flaws(rounds, improves=True)]
 
 
+@pytest.mark.parametrize("improves", [False, True])
+def test_a_model_that_stays_is_a_flaw_whatever_sites_report(improves):
+    rounds = rounds_of(lambda model, one, other: model + 1e-9 * one)
+    assert [*find_flaws(rounds, improves)] == ["the one before it, whatever sites sent"]
+
+
 FALLS, TURNS = (2.3, 1.9, 1.5, 1.6, 0.9, 0.4), (2.3, 1.9, 2.2, 1.6, 2.1, 1.7)
 
 
