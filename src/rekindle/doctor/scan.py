@@ -108,9 +108,9 @@ def find_known(text: str, installed: Mapping[str, str]) -> Match | None:
 
 
 def find_advice(message: str) -> str:
-    """Return a remedy that quotes what a message itself says to do, or nothing."""
+    """Return a remedy that quotes what a message itself advises, or nothing: whoever wrote the log says it."""
     advice = _ADVICE.search(message)
-    return f"Do what it says: {cut_line(advice[0], SHORT)}" if advice else ""
+    return f'The message itself says: "{cut_line(advice[0], SHORT)}"' if advice else ""
 
 
 def cut_line(text: str, longest: int = _LONGEST) -> str:

@@ -253,10 +253,10 @@ def test_a_line_of_a_source_file_and_a_bracketed_word_before_a_level_report_an_e
     [
         (
             "The gate is shut. Please name another gate. Then go.",
-            "Do what it says: Please name another gate.",
+            'The message itself says: "Please name another gate."',
         ),
-        ("The gate is shut, please name another gate", "Do what it says: please name another gate"),
-        ("The gate is shut. If it rusts, use `oil`.", "Do what it says: If it rusts, use `oil`."),
+        ("The gate is shut, please name another gate", 'The message itself says: "please name another gate"'),
+        ("The gate is shut. If it rusts, use `oil`.", 'The message itself says: "If it rusts, use `oil`."'),
         ("The gate is shut. Please report this bug.", "Correct what raises at fit.py:9."),
         ("The gate is shut. Use of it is over.", "Correct what raises at fit.py:9."),
         ("HTTP 429: too many. Please come later.", "Wait, or use a token"),
