@@ -108,7 +108,7 @@ def find_known(text: str, installed: Mapping[str, str]) -> Match | None:
 
 
 def find_advice(message: str) -> str:
-    """Return a remedy that quotes what a message itself advises, or nothing: whoever wrote the log says it."""
+    """Return a remedy that quotes what a message advises, or nothing; whoever wrote the log says it."""
     advice = _ADVICE.search(message)
     return f'The message itself says: "{cut_line(advice[0], SHORT)}"' if advice else ""
 

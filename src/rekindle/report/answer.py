@@ -2,10 +2,11 @@
 """A run's answer for a terminal: how many hosts are proven, each cause once, what passed by job."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 
+from rekindle.judge.figures import is_loss, is_score
 from rekindle.records.text import fold_line, format_duration, list_few, shorten_text
 from rekindle.results.causes import NO_FAILURE, Cause, find_standing, group_causes, quote_failure, rank_kind
 from rekindle.results.contents import NO_HOSTS, Results
@@ -117,14 +118,26 @@ def _rows(results: Results, width: int, colour: bool) -> str:
 
 
 def _proof(row: Row) -> str:
-    """Return what a verdict rests on: ``█▄▁ loss 2.17 → 0.0124, 43 checks``."""
-    losses: dict[int, list[float]] = {}
-    for job_round in row.verdict.rounds if row.verdict else ():
-        if job_round.loss is not None:
-            losses.setdefault(job_round.round, []).append(job_round.loss)
-    means = [fmean(of) for _, of in sorted(losses.items())]
-    fall = f"{draw_spark(means)} loss {means[0]:.3g} → {means[-1]:.3g}" if means[1:] else ""
-    return ", ".join(filter(None, (fall, _checks([row]))))
+    """Return what a verdict rests on: ``█▄▁ loss 2.17 → 0.0124, 43 checks``.
+
+    Where ranks recorded no loss, it is the first that sites reported, or else the first score.
+    """
+    rounds = row.verdict.rounds if row.verdict else ()
+    course = _course("loss", ((one.round, one.loss) for one in rounds))
+    names = list(dict.fromkeys(name for one in rounds for name in one.metrics))
+    for name in [*filter(is_loss, names), *filter(is_score, names)]:
+        course = course or _course(name, ((one.round, one.metrics.get(name)) for one in rounds))
+    return ", ".join(filter(None, (course, _checks([row]))))
+
+
+def _course(name: str, figures: Iterable[tuple[int, float | None]]) -> str:
+    """Return how the mean of the sites' figures goes, by round; nothing of a single one."""
+    of_rounds: dict[int, list[float]] = {}
+    for number, value in figures:
+        if value is not None:
+            of_rounds.setdefault(number, []).append(value)
+    means = [fmean(of) for _, of in sorted(of_rounds.items())]
+    return f"{draw_spark(means)} {name} {means[0]:.3g} → {means[-1]:.3g}" if means[1:] else ""
 
 
 def _checks(rows: Sequence[Row]) -> str:

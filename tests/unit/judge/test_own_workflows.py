@@ -9,6 +9,7 @@ from samples.edits import events, json_in, replaced, result_of
 from rekindle.judge import judge_run
 
 SERVER = "job/workspace/hello-numpy/server/simulate_job"
+METRICS, NOTHING = {"kind": "METRICS"}, {"kind": "", "bytes": 0, "values": 0}
 
 
 @pytest.fixture
@@ -78,11 +79,23 @@ def test_results_without_floating_point_numbers_are_counted_too(run):
     assert "was received in 3 rounds of Own." in result_of(judge_run(run), "rounds_completed").message
 
 
-def test_metrics_alone_are_no_training(run):
-    events(run / "evidence/server.jsonl", lambda event: {**event, "kind": "METRICS"})
+@pytest.mark.parametrize(("result", "told"), [(METRICS, True), (NOTHING, True), ({}, False)])
+def test_results_without_a_model_are_no_training(run, result, told):
+    events(
+        run / "evidence/server.jsonl",
+        lambda event: {**event, **result, "task": "own"} if event["event"] == "task" else event,
+    )
     result = result_of(judge_run(run), "every_site_trained")
-    assert result.state == "unknown"
-    assert "leave every_site_trained out of job.yml's proof" in result.message
+    assert result.state == ("unknown" if told else "holds")
+    assert ("leave every_site_trained out of job.yml's proof" in result.message) == told
+
+
+def test_a_console_that_shows_lines_of_sites_alone_owes_none_of_the_servers(run):
+    lines = (run / SERVER).parents[1].joinpath("site-1/log.txt").read_text().splitlines()
+    (run / "job.log").write_text("\n".join(lines[:4]))
+    assert result_of(judge_run(run), "logs_are_whole").state == "holds"
+    (run / "job.log").write_text("\n".join([*lines[:4], lines[4].replace("INFO", "ERROR") + "!"]))
+    assert result_of(judge_run(run), "logs_are_whole").state == "unknown"
 
 
 @pytest.mark.parametrize(("shown", "state"), [(False, "holds"), (True, "unknown")])

@@ -228,6 +228,26 @@ def test_a_run_shows_its_loss_and_on_how_many_checks_it_rests(tmp_path):
     assert re.search(r"PASS +2 checks", text(tmp_path, width=120))
 
 
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (("accuracy", "val_loss"), r"█▁ val_loss 2 → 1, "),
+        (("f1", "accuracy"), r"█▁ f1 2 → 1, "),
+        (("kl_loss", "perplexity"), ""),
+    ],
+)
+def test_a_run_whose_ranks_record_no_loss_shows_what_sites_report(tmp_path, names, shown):
+    sites = [(number, site) for number in (0, 1) for site in ("site-1", "site-2")]
+    rounds = tuple(
+        replace(
+            PASS.rounds[0], round=number, site=site, loss=None, metrics=dict.fromkeys(names, 2.0 - number)
+        )
+        for number, site in sites
+    )
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=replace(PASS, rounds=rounds))
+    assert re.search(rf"PASS +{shown}2 checks", text(tmp_path, width=120))
+
+
 def test_a_series_is_as_long_as_a_word_whatever_its_values():
     assert draw_spark([1.0]) == draw_spark([]) == ""
     assert draw_spark([3, 2, 1]) == "█▅▁"

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from rekindle.flare.log import GIVEN, LogRecord
 from rekindle.flare.workspace import SERVER
 from rekindle.judge.check import Result, register_check, unknown
 from rekindle.judge.run import Run
@@ -65,16 +66,8 @@ def logs_are_whole(run: Run) -> Iterator[Result]:
             yield unknown(f"{name}'s log has zeros in it, as after a loss of power.", records[0].at)
         if records[0].message.strip() not in _FIRST[kind] or records[0].at.line != 1:
             yield unknown(f"{name}'s log does not begin with NVFlare's first line.", records[0].at)
-        ends = [
-            record.time
-            for record in records
-            if record.message.strip() in _LAST[kind] or (turns and _TURN in record.message)
-        ]
-        last = next(
-            (record for record in reversed(records) if not _AFTER_LAST.match(record.message)), records[-1]
-        )
-        if not ends or last.time > ends[-1] + _AFTER_S:
-            yield unknown(f"{name}'s log does not end with NVFlare's last line.", last.at)
+        if stops := _find_stop(_drop_idle(records) if turns and kind == "site" else records, kind, turns):
+            yield unknown(f"{name}'s log does not end with NVFlare's last line.", stops.at)
         for before, after in pairwise(records):
             if after.time < before.time - _BACKWARDS_S:
                 yield unknown(f"The times of {name}'s log go backwards.", after.at)
@@ -82,9 +75,28 @@ def logs_are_whole(run: Run) -> Iterator[Result]:
         yield unknown("job.log does not repeat the server's log up to its end.")
 
 
+def _drop_idle(records: list[LogRecord]) -> list[LogRecord]:
+    """Return a site's records without its last turns that got no task: NVFlare ends those without a line."""
+    given = max((at for at, record in enumerate(records) if GIVEN.search(record.message)), default=-1)
+    begins = (at for at, record in enumerate(records) if record.message.strip() == _FIRST["site"][0])
+    return records[: next((at for at in begins if at > given), None)]
+
+
+def _find_stop(records: list[LogRecord], kind: str, turns: bool) -> LogRecord | None:
+    """Return the last record of a log that stops before its end; None if it ends or owes no end."""
+    ends = [
+        record.time
+        for record in records
+        if record.message.strip() in _LAST[kind] or (turns and _TURN in record.message)
+    ]
+    last = next((one for one in reversed(records) if not _AFTER_LAST.match(one.message)), None)
+    return last if last and (not ends or last.time > ends[-1] + _AFTER_S) else None
+
+
 def _repeated(run: Run) -> bool:
-    """Whether job.log repeats the server's log up to its end, or owes nothing of it."""
-    printed = set(_printed(run))
+    """Whether job.log repeats the server's log to its end, or owes none of it: sites print there too."""
+    of_sites = (run.logs.records(name) for name in run.members if name != SERVER)
+    printed = {*_printed(run)} - {(one.match[1], one.message) for records in of_sites for one in records}
     repeats = [
         ((record.logger, record.level), (record.match[1], record.message))
         for record in run.logs.records(SERVER)

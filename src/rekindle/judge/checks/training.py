@@ -212,16 +212,19 @@ def _trainers(run: Run) -> set[str]:
 
 
 def _silent_sites(run: Run) -> Iterator[Result]:
-    figures = next((line for line in run.results if line.event.kind == "METRICS"), None)
-    if figures and not run.training.results:
+    if run.results and not run.training.results and not any(map(_has_model, run.results)):
         message = (
-            "No task sent a model, and sites answered with metrics alone: leave every_site_trained out of "
-            "job.yml's proof if nothing has to be trained."
+            "No site sent a model: where none has to be trained, leave every_site_trained out of job.yml's "
+            "proof, and global_model_saved if the server has none."
         )
-        yield unknown(message, figures)
+        yield unknown(message, run.results[-1])
     elif silent := sorted(_trainers(run) - {line.event.site for line in run.training.results}):
         announced = ", ".join(read_sites(run.workspace)) or "none"
         yield unknown(f"The server had no training result of {silent[0]}; the job announced {announced}.")
+
+
+def _has_model(line: EvidenceLine[TaskEvent]) -> bool:
+    return line.event.kind != "METRICS" and line.event.bytes > 0
 
 
 def _recording(run: Run) -> set[tuple[str, int]]:
