@@ -72,21 +72,21 @@ class Starts(threading.local):
         known = {kind: self._list_known(kind[0], like) for kind, like in kinds.items()}
         own: list[bool] = []
         for array in moved:
-            fresh, earlier = known[tuple(array.shape), array.dtype]
+            got, earlier = known[tuple(array.shape), array.dtype]
             began = _sample_values(array)
-            if began in fresh:
+            if began in got - earlier:
                 self._took = True
-            elif began and fresh:
+            elif began not in got and began and got - earlier:
                 own.append(began in earlier)
         self._own.append(_sample_arrays(moved))
         if own and all(own) and not self._took:
             self._took = False
 
     def _list_known(self, shape: tuple[int, ...], like: Any) -> tuple[set[Values], set[Values]]:
-        """Return what arrays of that shape have in the model alone, and in those of the trainer's own."""
+        """Return what arrays of that shape have in the model that came, and in those of the trainer's own."""
         got = {_round_values(values, like) for values in self._got.get(shape, ())}
         own = {_round_values(values, like) for model in self._own for values in model.get(shape, ())}
-        return got - own, own
+        return got, own
 
     def send(self, model: Any) -> None:
         """Note what the steps of this round began from; and keep what the trainer sends."""

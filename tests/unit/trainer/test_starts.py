@@ -146,6 +146,13 @@ def test_a_layer_that_nobody_trains_shows_nothing(rounds):
     assert rounds(first, (model(C, same, zeros), steps(same, zeros), model(D))) == [OWN, TAKEN][:1]
 
 
+def test_layers_of_one_shape_that_are_trained_in_turn_are_not_its_own(rounds):
+    """The second is still what the site sent in the round before, and what it got."""
+    first, second = A[:20], E[20:]
+    trained = (model(C[:20], second), steps(second), model(C[:20], D[20:]))
+    assert rounds((model(first, second), steps(first), model(B[:20], second)), trained) == []
+
+
 @pytest.mark.parametrize(("times", "recorded"), [(49, []), (50, [False, True]), (200, [False, True])])
 def test_a_model_that_is_got_for_ever_is_recorded_until_something_is_sent(rounds, times, recorded):
     found = rounds((model(A), [], model(B)), times=times)
