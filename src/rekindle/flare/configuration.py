@@ -47,6 +47,7 @@ FLOWS = {
     "CrossSiteModelEval": _CROSS_SITE,
     "CrossSiteEval": _CROSS_SITE._replace(done=r"Stop Cross-Site Evaluation\."),
     "GlobalModelEval": Flow(None, (("validate", None),), trains=False),
+    "EvalController": Flow(None, (("validate", 1),), trains=False),
     "StatisticsController": Flow(
         None, (("fed_stats", 2),), done=r"task fed_stats control flow end\.", trains=False
     ),

@@ -9,6 +9,7 @@ from rekindle.records import Device, JobRound
 from rekindle.records.events import DeviceEvent, RoundEvent, TaskEvent
 
 from .run import Run
+from .tasks import VALIDATES
 
 _Who = tuple[str | None, str]
 """A GPU's UUID, and a PID there."""
@@ -93,7 +94,7 @@ def _results(run: Run) -> Iterator[JobRound]:
             round=number,
             site=event.site,
             loss=None,
-            metrics=_finite(event.metrics),
+            metrics={} if event.task == VALIDATES else _finite(event.metrics),  # which is of any model
             samples=0,
             seconds=0.0,
             bytes_out=event.bytes,

@@ -15,7 +15,8 @@ from .sketches import is_same, sketch_made
 
 TRAINS = "train"
 """The task of training, unless a workflow has another name for it."""
-_NOT_TRAINED = {"submit_model", "get_weights", "validate"}
+VALIDATES = "validate"
+_NOT_TRAINED = {"submit_model", "get_weights", VALIDATES}
 """Tasks for which a site may send weights that it did not train."""
 _NO_LOSS = 1e-6
 """A loss of which no gradient is left."""

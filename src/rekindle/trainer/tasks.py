@@ -101,7 +101,8 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         if metrics and not sent and not next(walk_leaves(got), None):  # NVFlare sends them as empty weights
             got, of = metrics, "METRICS"
         if of == "METRICS" and isinstance(got, dict):  # of a site without a class, one may be undefined
-            got = {name: value for name, value in _metrics(got).items() if math.isfinite(value)}
+            metrics = _metrics(got)
+            got = {name: value for name, value in metrics.items() if math.isfinite(value)}
         number = self._rounds.pop(sender, None)  # an executor of a user's own may not send it back
         if not isinstance(number, int):
             number = result.get_header(AppConstants.CURRENT_ROUND)

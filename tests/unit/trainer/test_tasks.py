@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What our component at the server compares a result with, whatever others there do with what was sent."""
 
+import math
 import sys
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -77,6 +78,27 @@ def test_a_result_of_integers_is_recorded_as_the_servers_filters_leave_it(tasks,
     assert seen == [when]
 
 
+@pytest.fixture
+def written(tasks, monkeypatch):
+    """Return what is recorded last; what is compared is the result alone."""
+    found = {}
+    monkeypatch.setattr(tasks, "Evidence", lambda _: SimpleNamespace(write=lambda _, **of: found.update(of)))
+    monkeypatch.setattr(tasks, "compare_result", lambda _, got, *__, **___: Compared(got))
+    monkeypatch.setattr(tasks, "digest_names", len)
+    monkeypatch.setattr(tasks, "sketch_weights", len)
+    monkeypatch.setattr(tasks, "FLMetaKey", SimpleNamespace(NUM_STEPS_CURRENT_ROUND="steps"))
+    return found
+
+
+def take(tasks, sent, dxo):
+    """Have a witness see a task and its result."""
+    witness = tasks.TaskWitness()
+    witness.handle_event("before data", context(sent))
+    result = Task(DXO=dxo)
+    result.get_return_code = lambda: "OK"
+    witness._record_result("site-1", "train", result)
+
+
 @pytest.mark.parametrize(
     ("sent", "metrics", "recorded"),
     [
@@ -86,23 +108,14 @@ def test_a_result_of_integers_is_recorded_as_the_servers_filters_leave_it(tasks,
     ],
     ids=["no model is there", "a model was sent", "nothing is there"],
 )
-def test_metrics_that_answer_a_task_without_a_model_are_the_result(
-    tasks, monkeypatch, sent, metrics, recorded
-):
-    written = {}
-    monkeypatch.setattr(
-        tasks, "Evidence", lambda _: SimpleNamespace(write=lambda _, **of: written.update(of))
-    )
-    monkeypatch.setattr(tasks, "compare_result", lambda _, got, *__, **___: Compared(got))
-    monkeypatch.setattr(tasks, "digest_names", len)
-    monkeypatch.setattr(tasks, "sketch_weights", len)
-    monkeypatch.setattr(tasks, "FLMetaKey", SimpleNamespace(NUM_STEPS_CURRENT_ROUND="steps"))
-    witness = tasks.TaskWitness()
-    witness.handle_event("before data", context(sent))
-    result = Task(DXO={"kind": "WEIGHTS", "data": {}, "meta": {"initial_metrics": metrics}})
-    result.get_return_code = lambda: "OK"
-    witness._record_result("site-1", "train", result)
+def test_metrics_that_answer_a_task_without_a_model_are_the_result(tasks, written, sent, metrics, recorded):
+    take(tasks, sent, {"kind": "WEIGHTS", "data": {}, "meta": {"initial_metrics": metrics}})
     assert (written["kind"], written["got"]) == recorded
+
+
+def test_metrics_are_recorded_and_only_those_that_are_finite_are_the_result(tasks, written):
+    take(tasks, {"w": 1.0}, {"kind": "METRICS", "data": {"auc": math.inf, "accuracy": 0.5, "model": "best"}})
+    assert (written["got"], written["metrics"]) == ({"accuracy": 0.5}, {"auc": math.inf, "accuracy": 0.5})
 
 
 class Compared(NamedTuple):

@@ -13,7 +13,11 @@ from rekindle.flare import configuration
 from rekindle.flare.workspace import SERVER, Member, Workspace
 from rekindle.judge.check import Options, Result, fails, holds, register_claim, unknown
 from rekindle.judge.run import Run
+from rekindle.records.events import TaskEvent
+from rekindle.records.evidence import EvidenceLine
 
+_ANSWERED, _ANSWERED_OF = "EvalController", "eval_ckpt"
+"""FedEvalRecipe's workflow, which only logs what sites answer, and its argument with the model."""
 _NO_DIGEST = "quantile"
 """The statistic that good runs leave empty where its package is not installed."""
 _GLOBAL = "Global"
@@ -37,7 +41,7 @@ _FLOWER_POINT = re.compile(r"\(\d{1,9}, ([^()\s,]{1,30})\)|round \d{1,9}: (\S{1,
     holds="Each announced site evaluated every model, and reported at least one finite metric of each."
 )
 def cross_validation_complete(run: Run, options: Options) -> Result:
-    sites, (at, evaluations) = run.account.sites, _json(run.workspace, SERVER, "cross_val_results.json")
+    sites, at, evaluations = run.account.sites, *_list_evaluations(run)
     if at is None or not sites:
         return unknown("No cross_val_results.json is there, or the sites are unknown.")
     rows = {site: _table(row) for site, row in _table(evaluations).items()}
@@ -62,6 +66,15 @@ def cross_validation_complete(run: Run, options: Options) -> Result:
         )
         return unknown(message, at)
     return holds(f"{len(sites)} sites each evaluated {', '.join(models)}.", at)
+
+
+def _list_evaluations(run: Run) -> tuple[Path | EvidenceLine[TaskEvent] | None, Any]:
+    """Return where the metrics of each site and model are, and those; some workflows write none down."""
+    if all(flow.kind != _ANSWERED for flow in run.account.flows):
+        return _json(run.workspace, SERVER, "cross_val_results.json")
+    answers = [line for line in run.results if line.event.kind == "METRICS"]
+    metrics = {line.event.site: {_ANSWERED_OF: line.event.metrics} for line in answers}
+    return answers[-1] if answers else None, metrics
 
 
 @register_claim(
