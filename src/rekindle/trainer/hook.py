@@ -28,8 +28,8 @@ from . import links
 from .data import STAND_INS
 from .gloo import wait_at_exit
 from .imports import watch_exit, watch_imports
-from .loads import watch_loads, watch_receipts
-from .starts import Starts, watch_sends, watch_steps
+from .loads import Received, watch_loads, watch_receipts, watch_sends
+from .starts import Starts, watch_steps
 from .variables import MEMBER, SERVER, WORKSPACE
 from .waits import hasten_end, hasten_looks, hasten_pipes, join_agents
 
@@ -138,8 +138,9 @@ def _logs_apart(module: ModuleType) -> None:
 
 def _join_and_watch(module: ModuleType) -> None:
     join_agents(module)
-    watch_receipts(module, _STARTS.receive)
-    watch_sends(module, _STARTS)
+    received = Received()
+    watch_receipts(module, _STARTS.receive, received.receive)  # the last sees who reads a model
+    watch_sends(module, _STARTS.send, received.send)
 
 
 def _simulate_here_and_sooner(module: ModuleType) -> None:

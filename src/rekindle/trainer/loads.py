@@ -57,24 +57,37 @@ class Received:
 
     def __init__(self) -> None:
         """Start before the first one."""
-        self._uses, self._last, self._place, self._read = Uses(), None, "", True
+        self._uses, self._last, self._place, self._read = Uses(settles=False), None, "", True
+        self._took, self._unread = False, 0
 
-    def note(self, model: Any) -> None:
+    def receive(self, model: Any) -> None:
         """Note what became of the last model, and watch this one; it may be the same."""
         if model is self._last:
             return
-        self._uses.note(self._place, self._read)
-        self._last, self._place, self._read = model, "", True
+        self._conclude()
+        self._last, self._read = model, True
         if model is not None and model.params:
             self._place, self._read = find_line(), False
             self._have_noted(model)
+
+    def send(self, model: Any) -> None:
+        """Note what became of the last model, to which a trainer sends another one."""
+        self._conclude()
+
+    def _conclude(self) -> None:
+        """Note whether it was read: a trainer that took one before may leave one out, but no two in a row."""
+        place, self._place = self._place, ""
+        if place:
+            self._unread = 0 if self._read else self._unread + 1
+            if self._read or self._unread > 1 or not self._took:
+                self._uses.note(place, self._read)
 
     def _have_noted(self, model: Any) -> None:
         """Give the model a class that notes the first use of its parameters, and then gives back its own."""
         own, place = type(model), self._place
 
         def get(model: Any) -> Any:
-            model.__class__, self._read = own, True
+            model.__class__, self._read, self._took = own, True, True
             with suppress(Exception):  # as above
                 self._uses.note(place, right=True)  # now, as a trainer may end without another model
             return model.params
@@ -92,18 +105,32 @@ class Received:
 
 
 def watch_receipts(module: ModuleType, *notes: Callable[[Any], None]) -> None:
-    """From here on models that the Client API hands to a trainer are noted, by ``notes`` too."""
-    receive, each = module.receive, (*notes, Received().note)  # which is last: it sees who reads a model
+    """From here on models that the Client API hands to a trainer are noted."""
+    receive = module.receive
 
     @wraps(receive)
     def noted(*arguments: Any, **options: Any) -> Any:
         model = receive(*arguments, **options)
-        for note in each:
+        for note in notes:
             with suppress(Exception):  # as above
                 note(model)
         return model
 
     module.receive = noted  # type: ignore[attr-defined]  # NVFlare has it
+
+
+def watch_sends(module: ModuleType, *notes: Callable[[Any], None]) -> None:
+    """From here on models that the Client API takes from a trainer are noted."""
+    send = module.send
+
+    @wraps(send)
+    def sent(model: Any, *arguments: Any, **options: Any) -> Any:
+        for note in notes:
+            with suppress(Exception):  # as above
+                note(model)
+        return send(model, *arguments, **options)
+
+    module.send = sent  # type: ignore[attr-defined]  # as above
 
 
 def find_line() -> str:

@@ -11,7 +11,6 @@ import threading
 from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
-from functools import wraps
 from math import isclose
 from operator import sub
 from types import ModuleType
@@ -113,24 +112,11 @@ class Starts(threading.local):
         return bool(found) and all(found)
 
 
-def watch_sends(module: ModuleType, starts: Starts) -> None:
-    """From here on models that the Client API takes from a trainer are noted."""
-    send = module.send
-
-    @wraps(send)
-    def sent(model: Any, *arguments: Any, **options: Any) -> Any:
-        with suppress(Exception):  # whatever becomes of our note, the trainer goes on
-            starts.send(model)
-        return send(model, *arguments, **options)
-
-    module.send = sent  # type: ignore[attr-defined]  # NVFlare has it
-
-
 def watch_steps(module: ModuleType, starts: Starts) -> None:
     """From here on steps of torch's optimizers are noted."""
 
     def note(optimizer: Any, arguments: Any, options: Any) -> None:
-        with suppress(Exception):  # as above
+        with suppress(Exception):  # whatever becomes of our note, the trainer goes on
             starts.step(optimizer)
 
     module.register_optimizer_step_pre_hook(note)

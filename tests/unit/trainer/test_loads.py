@@ -37,7 +37,10 @@ def trainer(tmp_path, monkeypatch):
     monkeypatch.setenv("REKINDLE_EVIDENCE", str(tmp_path))
     models = [Model(number) for number in range(4)]
     client = SimpleNamespace(get_site_name=lambda: "site-2", receive=lambda: models[0] if models else None)
-    loads.watch_receipts(client)
+    client.send = lambda model: None
+    received = loads.Received()
+    loads.watch_receipts(client, received.receive)
+    loads.watch_sends(client, received.send)
     monkeypatch.setitem(sys.modules, "nvflare.client.api", client)
 
     def run(script, folder="job"):
@@ -89,6 +92,23 @@ ROUNDS = "while received := flare.receive():\n    {}\n    models.pop(0)"
 )
 def test_models_that_no_one_reads_are_recorded(trainer, use, right):
     assert trainer(ROUNDS.format(use)) == [("site-2", "client.py:1", each) for each in right]
+
+
+@pytest.mark.parametrize(
+    ("reads", "right"),
+    [
+        ("received.current_round < 1", [False]),
+        ("received.current_round != 1", []),
+        ("received.current_round in (0, 3)", [False, True]),
+        ("received.current_round > 1", [False, True]),
+        ("True", []),
+    ],
+)
+@pytest.mark.parametrize("sends", [True, False])
+def test_a_trainer_takes_each_model_but_one_at_a_time(trainer, reads, right, sends):
+    use = f"{reads} and received.params" + ("; flare.send(model)" if sends else "")
+    script = f"{ROUNDS.format(use)}\nflare.receive()"
+    assert trainer(script) == [("site-2", "client.py:1", each) for each in right]
 
 
 def test_a_line_whose_last_model_is_read_took_it(trainer):

@@ -66,7 +66,7 @@ def rounds(tmp_path, monkeypatch):
         got = iter([model for exchange in exchanges for model in [exchange[0]] * times])
         client.receive = lambda: next(got, None)
         loads.watch_receipts(client, noted.receive)
-        starts.watch_sends(client, noted)
+        loads.watch_sends(client, noted.send)
         for _, optimizers, sent in exchanges:
             for _ in range(times):
                 client.receive()
