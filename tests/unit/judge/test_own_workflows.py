@@ -74,6 +74,12 @@ def test_rounds_that_nothing_says_are_as_many_as_there_were(run):
     assert "in 3 rounds of Own; nothing says how many it should have." in message
 
 
+def test_a_workspace_that_was_found_has_no_job_file_to_change(run):
+    replaced(f"{SERVER}/app_server/config/config_fed_server.json", r',\s*"num_rounds": \d+', "")(run)
+    result = result_of(judge_run(run / "job/workspace/hello-numpy"), "rounds_completed")
+    assert (result.state, result.message) == ("unknown", "Own announces no rounds.")
+
+
 def test_results_without_floating_point_numbers_are_counted_too(run):
     events(run / "evidence/server.jsonl", lambda event: {**event, "sketch": []})
     assert "was received in 3 rounds of Own." in result_of(judge_run(run), "rounds_completed").message
