@@ -131,7 +131,7 @@ FAULTS = [
     ),
     Fault(
         "metrics invented at one site",
-        r"site-2.*(no time for|not within)",
+        r"site-2.*(no time for|not within|nothing shows that it trained)",
         _client(
             "evidence.round(",
             f'if SITE == "site-2":\n    {MARK}\n'
@@ -260,6 +260,7 @@ FAULTS = [
             f"{MARK}\nwhile SITE == 'site-2' and received is not None:\n"
             "    __import__('nvflare.client').client.receive()\n    sum(range(10**6))",
         ),
+        changes={"limit_s": 240},
         verdict="HUNG",
     ),
     Fault(

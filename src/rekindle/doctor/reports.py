@@ -132,8 +132,8 @@ def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
     about = find_subject(message) or _NOTHING
     row, sure = about.row, about.is_sure
     fails = row.tells != "little" and (about.level == Level.CODE or _FAILS.search(message))
-    marked = ansible or ((line.level or fails) and not _BENIGN.search(line.text))
-    if not (fails and about.is_certain if line.warns else marked):
+    reports = (fails and about.is_certain) if line.warns else (line.level or fails)
+    if not ansible and not (reports and not _BENIGN.search(line.text)):
         return
     layer = line.layer if about is _NOTHING else row.layer
     meaning = f"{row.meaning}: " if row.meaning else ""

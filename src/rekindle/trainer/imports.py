@@ -7,6 +7,7 @@ the standard library is imported here.
 
 import os
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,11 +20,12 @@ _STARTERS = (b"nvflare", b"torch.distributed.run", b"torchrun")
 
 
 def note_import_error(error: BaseException) -> None:
-    """Write it down beside the evidence, if it is an error of an import."""
+    """Write it down beside the evidence as Python prints it, if it is an error of an import."""
     folder = os.environ.get("REKINDLE_EVIDENCE")
     if folder and isinstance(error, ImportError):
         with suppress(OSError):
-            Path(folder, folders.IMPORT_ERROR).write_text(f"{error}\n", encoding="utf-8", errors="replace")
+            text = "".join(traceback.format_exception(error))
+            Path(folder, folders.IMPORT_ERROR).write_text(text, encoding="utf-8", errors="replace")
 
 
 @contextmanager

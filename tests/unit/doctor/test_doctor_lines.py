@@ -293,3 +293,11 @@ def test_the_timeline_says_what_a_result_of_ansible_says_that_is_shown_in_lines(
     log = 'fatal: [n1]: FAILED! => {\n    "changed": false,\n    "msg": "n1 has 11 GB and needs 40"\n}\n'
     (moment,) = diagnose_texts([texts.decode_text("log.txt", log.encode())]).timeline
     assert moment.message == "Ansible on n1: n1 has 11 GB and needs 40"
+
+
+@pytest.mark.parametrize(("passed", "file"), [(". Using fallback data instead.", False), (".", True)])
+def test_what_is_passed_over_is_no_warning_that_names_a_cause(passed, file):
+    loads = "2026-11-29 21:49:10 - INFO - FileNotFoundError: [Errno 2] No such file or directory: 'a'"
+    log = f"{loads}{passed}\n2026-11-29 21:49:27,964 - ERROR - the gate is shut\n"
+    found = diagnose_texts([texts.decode_text("job.log", log.encode())])
+    assert bool(found.cause and found.cause.cause.startswith("A file is missing")) == file

@@ -158,8 +158,10 @@ def _by_models(run: Run, flow: Workflow) -> Result:
         site = min(seen, key=seen.__getitem__)
         message = f"A model of {site} was received in {seen[site]} of {wanted} rounds of {flow.kind}."
     elif flow.rounds is None:
-        cure = ": leave rounds_completed out of job.yml's proof if it has none" if run.kind != "foreign" else ""
-        message = f"{flow.kind} announces no rounds{cure}."
+        fix = (
+            "" if run.kind == "foreign" else ": leave rounds_completed out of job.yml's proof if it has none"
+        )
+        message = f"{flow.kind} announces no rounds{fix}."
     return unknown(message, begun[-1] if begun else None)
 
 
