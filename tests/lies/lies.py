@@ -74,6 +74,16 @@ LIES = (
         verdict="UNPROVEN",
     ),
     digits(
+        "takes_the_first_model_alone",
+        "results_come_from_the_global_model",
+        "takes nothing of the models that it gets at client.py:",
+        client(
+            "model.load_state_dict",
+            "_ = received.current_round or model.load_state_dict(received.params)",
+        ),
+        verdict="UNPROVEN",
+    ),
+    digits(
         "loads_its_own_checkpoint",
         "results_come_from_the_global_model",
         "optimizer does not begin from the models that it gets at client.py:",
