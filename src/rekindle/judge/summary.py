@@ -94,7 +94,7 @@ def _results(run: Run) -> Iterator[JobRound]:
             round=number,
             site=event.site,
             loss=None,
-            metrics={} if event.task == VALIDATES else _finite(event.metrics),  # which is of any model
+            metrics={} if event.task == VALIDATES else _finite(event.metrics),  # those are of any model
             samples=0,
             seconds=0.0,
             bytes_out=event.bytes,
