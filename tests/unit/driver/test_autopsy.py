@@ -2,12 +2,14 @@
 """What an autopsy writes down of the test's own children, and of what it cannot see."""
 
 import os
+import signal
 import subprocess
 import sys
 from types import SimpleNamespace
 
 import pytest
 
+from rekindle.doctor.diagnosis import diagnose_run
 from rekindle.driver import autopsy as module
 from rekindle.driver.autopsy import empty_folder, write_autopsy
 from rekindle.driver.processes import find_descendants
@@ -59,6 +61,19 @@ def test_a_child_is_listed_with_its_stack_and_its_port(run, child):
     assert f"{run}: " in answers["disk"]
     assert "/dev/shm: " in answers["disk"]
     assert answers["nccl"] == ""
+
+
+def test_a_stopped_process_is_the_cause_that_the_doctor_finds_in_it(run, child):
+    process, _ = child
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+        _answers(run)
+    finally:
+        os.kill(process.pid, signal.SIGCONT)
+    found = diagnose_run(run, failed=True).cause
+    assert f"Process {process.pid} " in found.cause
+    assert "stopped" in found.cause
 
 
 def test_a_question_that_fails_leaves_its_reason_and_the_others_their_answers(run, monkeypatch, child):
