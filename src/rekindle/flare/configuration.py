@@ -26,6 +26,8 @@ class Flow(NamedTuple):
     """Its argument with how many results end a round: those of other sites may come too late."""
     between_sites: bool = False
     """Whether sites send their results to each other, and one of them aggregates: swarm learning."""
+    logs_metrics: bool = False
+    """Whether it only logs the metrics that sites answer with, and writes none down."""
 
 
 AGGREGATED = r"Aggregated (\d{1,9})/\1 results"
@@ -47,7 +49,7 @@ FLOWS = {
     "CrossSiteModelEval": _CROSS_SITE,
     "CrossSiteEval": _CROSS_SITE._replace(done=r"Stop Cross-Site Evaluation\."),
     "GlobalModelEval": Flow(None, (("validate", None),), trains=False),
-    "EvalController": Flow(None, (("validate", 1),), trains=False),
+    "EvalController": Flow(None, (("validate", 1),), trains=False, logs_metrics=True),
     "StatisticsController": Flow(
         None, (("fed_stats", 2),), done=r"task fed_stats control flow end\.", trains=False
     ),

@@ -66,7 +66,8 @@ def logs_are_whole(run: Run) -> Iterator[Result]:
             yield unknown(f"{name}'s log has zeros in it, as after a loss of power.", records[0].at)
         if records[0].message.strip() not in _FIRST[kind] or records[0].at.line != 1:
             yield unknown(f"{name}'s log does not begin with NVFlare's first line.", records[0].at)
-        if stops := _find_stop(_drop_idle(records) if turns and kind == "site" else records, kind, turns):
+        owing = _drop_idle(records) if turns and kind == "site" else records
+        if stops := _find_stop(owing, kind, turns):
             yield unknown(f"{name}'s log does not end with NVFlare's last line.", stops.at)
         for before, after in pairwise(records):
             if after.time < before.time - _BACKWARDS_S:

@@ -16,8 +16,8 @@ from rekindle.judge.run import Run
 from rekindle.records.events import TaskEvent
 from rekindle.records.evidence import EvidenceLine
 
-_ANSWERED, _ANSWERED_OF = "EvalController", "eval_ckpt"
-"""FedEvalRecipe's workflow, which only logs what sites answer, and its argument with the model."""
+_EVALUATED = "eval_ckpt"
+"""The model that a workflow sends which only logs metrics: FedEvalRecipe's argument."""
 _NO_DIGEST = "quantile"
 """The statistic that good runs leave empty where its package is not installed."""
 _GLOBAL = "Global"
@@ -70,10 +70,10 @@ def cross_validation_complete(run: Run, options: Options) -> Result:
 
 def _list_evaluations(run: Run) -> tuple[Path | EvidenceLine[TaskEvent] | None, Any]:
     """Return where the metrics of each site and model are, and those; some workflows write none down."""
-    if all(flow.kind != _ANSWERED for flow in run.account.flows):
+    if not any(flow.flow and flow.flow.logs_metrics for flow in run.account.flows):
         return _json(run.workspace, SERVER, "cross_val_results.json")
     answers = [line for line in run.results if line.event.kind == "METRICS"]
-    metrics = {line.event.site: {_ANSWERED_OF: line.event.metrics} for line in answers}
+    metrics = {line.event.site: {_EVALUATED: line.event.metrics} for line in answers}
     return answers[-1] if answers else None, metrics
 
 
