@@ -20,7 +20,7 @@ from . import exceptions, roles, texts
 from .excerpts import take_excerpt
 from .gpu_memory import name_holder
 from .imports import explain_import
-from .reports import find_reports
+from .reports import Known, find_reports
 from .scan import Match, find_known
 from .texts import Text, split_ranks
 from .timeline import make_timeline
@@ -49,13 +49,15 @@ def diagnose_run(run_dir: Path, spec: RunSpec | None = None, failed: bool | None
         return _name_node(name_holder(finding, run_dir, spec, logs), nodes)
 
     raised = list(_exceptions(read_lines(run_dir), installed))
-    return _diagnosis(logs, raised, installed, failed, complete)
+    members = roles.gather_member_logs(logs, stopped=bool(ended and ended.reason in ("limit", "hung")))
+    return _diagnosis(logs, raised, Known(installed, failed, members), complete)
 
 
 def diagnose_texts(logs: Iterable[Text]) -> Diagnosis:
     """Return why something failed, by texts of any origin."""
     logs = list(logs)
-    return _diagnosis(logs, [], {}, None, lambda finding: name_holder(finding, None, None, logs))
+    known = Known({}, None, roles.gather_member_logs(logs, stopped=False))
+    return _diagnosis(logs, [], known, lambda finding: name_holder(finding, None, None, logs))
 
 
 def read_logs(paths: Iterable[Path]) -> Iterator[Text]:
@@ -74,21 +76,15 @@ def read_logs(paths: Iterable[Path]) -> Iterator[Text]:
 
 
 def _diagnosis(
-    logs: list[Text],
-    raised: list[Match],
-    installed: Mapping[str, str],
-    failed: bool | None,
-    complete: Callable[[Finding], Finding],
+    logs: list[Text], raised: list[Match], known: Known, complete: Callable[[Finding], Finding]
 ) -> Diagnosis:
     """Return the cause: the first that is raised or known in the process that began; else none."""
-    members = roles.gather_member_logs(logs)
     parts = [part for log in logs for part in split_ranks(take_excerpt(log))]
     by_text = [
-        (part, [roles.add_last_words(one, part) for one in find_reports(part, installed, failed, members)])
-        for part in parts
+        (part, [roles.add_last_words(one, part) for one in find_reports(part, known)]) for part in parts
     ]
     reported = [one for _, of_text in by_text for one in of_text]
-    found = list(roles.find_echoes([*reported, *roles.find_silent(members)]))
+    found = list(roles.find_echoes([*reported, *roles.find_silent(known.members)]))
     found[:0] = [*raised, *filter(None, [roles.find_ended_scripts(logs), roles.find_overwritten(logs)])]
     standing = sorted((one for one in found if not one.settled), key=lambda one: one.order)
     by_name: dict[str, Match] = {}
@@ -100,7 +96,7 @@ def _diagnosis(
         kept = [one for one in kept if one.rank != "guess"]
     findings = [
         replace(
-            complete(explain_import(one.finding, installed)),
+            complete(explain_import(one.finding, known.installed)),
             echo=one.rank == "echo" or one.rank != kept[0].rank,
         )
         for one in kept

@@ -51,19 +51,20 @@ class ReportLine(NamedTuple):
     """Of an error of which no word is known: by who printed it."""
 
 
-def find_reports(
-    text: Text, installed: Mapping[str, str], failed: bool | None, members: MemberLogs
-) -> list[Match]:
-    """Return what a text reports, in order.
+class Known(NamedTuple):
+    """What is known of a run beside the text that is read."""
 
-    Args:
-        text: of one file, or the part of it that one rank wrote.
-        installed: versions by package.
-        failed: whether its run is known to have failed, or (False) to have ended well; None: what the text
-            itself went on from is settled.
-        members: of its workspace: what their connections report when the server is gone is an echo.
-    """
-    found = list(search_catalogue(text, installed))
+    installed: Mapping[str, str]
+    """Versions by package."""
+    failed: bool | None
+    """Whether it failed, or (False) ended well; None: what a text itself went on from is settled."""
+    members: MemberLogs
+    """Of its workspace: what their connections report when the server is gone is an echo."""
+
+
+def find_reports(text: Text, known: Known) -> list[Match]:
+    """Return what the text of one file, or the part of it that one rank wrote, reports, in order."""
+    found = list(search_catalogue(text, known.installed))
     sure = [one for one in found if not one.doubt]
     inside = {line for one in sure for line in one.covers}
     told = {line for one in sure if one.rank != "symptom" for line in one.covers}
@@ -79,9 +80,9 @@ def find_reports(
             found += _single(text, line, settled)
     asked = next((text.line(match.start()) for match in _ASKED.finditer(text.body)), text.last)
     went_on = _find_progress(text, seen)
-    judged = [_judge(text, one, asked, went_on, members) for one in found]
-    if failed is not None:
-        judged = [one._replace(settled=not failed) for one in judged]
+    judged = [_judge(text, one, asked, went_on, known.members) for one in found]
+    if known.failed is not None:
+        judged = [one._replace(settled=not known.failed) for one in judged]
     last = max((one.at for one in judged if one.fails), default=0)
     return sorted((one for one in judged if one.rank != "warning" or one.at < last), key=lambda one: one.at)
 

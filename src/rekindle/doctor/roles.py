@@ -24,6 +24,7 @@ _RUNS = "TaskScriptRunner.run ("
 _NAMED, _SAID, _NEVER = 10, 160, "~"
 _FEDERATED, _FIRST_LINE = "Runner_process started.", 200
 """First word of the log of a job's server in a federation."""
+_SIMULATED = " - SimulatorRunner - "
 _OVER = re.compile(rf"{ENDED.pattern}|- INFO - shutting down server")
 """What a server logs as it ends: a job's, or that of a federation which an admin shuts down."""
 _JOINED = re.compile(r"Connection \[[^\]\n]{1,80} => [^\]\n]{1,80}\] is created: PID: (\d{1,10})")
@@ -36,7 +37,7 @@ class MemberLogs(NamedTuple):
     server: Text | None
     sites: Mapping[str, Text]
     over: bool
-    """Whether the server came to its end."""
+    """Whether the server came to its end, or to that of a run which the driver ended."""
     gone: str
     """When it did, or when its log stops if a site lost it; ``~`` if it is there to the last, or unknown."""
 
@@ -46,17 +47,24 @@ class MemberLogs(NamedTuple):
         return of_site and text.time(line) >= self.gone
 
 
-def gather_member_logs(logs: Iterable[Text]) -> MemberLogs:
-    """Return those of a folder's logs that are its members'."""
+def gather_member_logs(logs: Iterable[Text], stopped: bool) -> MemberLogs:
+    """Return those of a folder's logs that are its members'.
+
+    Args:
+        logs: of the folder.
+        stopped: whether the driver ended the run: the server of a simulation, which is job.py's own process,
+            was there until then.
+    """
     sites = {log.member: log for log in logs if log.member}
     server = sites.pop(SERVER, None)
     if server is None:
         return MemberLogs(None, sites, over=False, gone=_NEVER)
     end = _OVER.search(server.raw)
     lost = any(_loses_server(log, server.ends) for log in sites.values())
-    stopped = server.ends if lost else _NEVER
-    gone = server.time(server.raw.count("\n", 0, end.start()) + 1) if end else stopped
-    return MemberLogs(server, sites, over=bool(end), gone=gone)
+    last = server.ends if lost else _NEVER
+    gone = server.time(server.raw.count("\n", 0, end.start()) + 1) if end else last
+    over = bool(end) or (stopped and _SIMULATED in server.raw)
+    return MemberLogs(server, sites, over=over, gone=gone)
 
 
 def _loses_server(log: Text, stopped: str) -> bool:

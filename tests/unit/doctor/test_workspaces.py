@@ -5,6 +5,7 @@ Those of ``workspaces/`` are jobs of many habits, run in NVFlare's simulator (2.
 The first line has the words and the layers that are right, also of the judge's own sentence.
 """
 
+import json
 import re
 from pathlib import Path
 
@@ -90,6 +91,25 @@ def test_a_server_that_was_shut_down_did_not_die(tmp_path):
     )
     found = diagnose_run(tmp_path)
     assert (found.cause, found.went_on, found.timeline) == (None, True, died.timeline)
+
+
+@pytest.mark.parametrize(
+    ("workspace", "reason", "died"),
+    [
+        ("server_killed", "finished", True),
+        ("server_killed", "hung", False),
+        ("server_killed", "limit", False),
+        ("poc_server_killed", "hung", True),
+    ],
+)
+def test_a_server_in_job_py_itself_was_there_until_the_driver_ended_the_run(
+    tmp_path, workspace, reason, died
+):
+    _workspace(tmp_path, workspace)
+    ended = {"schema": "rekindle/ended/1", "started": "2026-11-28T12:00:00Z", "duration_s": 60.0}
+    (tmp_path / "ended.json").write_text(json.dumps({**ended, "reason": reason, "exit_status": None}))
+    found = diagnose_run(tmp_path, failed=True)
+    assert ("server_died" in [one.name for one in found.findings]) == died
 
 
 def test_what_sites_report_of_a_server_that_died_is_an_echo_of_its_death(tmp_path):
