@@ -93,6 +93,12 @@ HOLDS = {
         began, counted, trained = digest(0, 0), digest(0, 1), digest(1, 1)
         assert began == counted != trained
     """,
+    "what a model has as a buffer is no weight, whatever its name": """
+        got = {**MODEL, "w": MODEL["w"] + np.float32(0.01)}
+        assert compare_result(dict(walk_leaves(MODEL)), got, {}).trained > 0
+        found = compare_result(dict(walk_leaves(MODEL)), got, {}, ["w"])
+        assert (found.trained, found.moved > 0) == (0, True)
+    """,
     "a difference is what a result adds to what was sent": """
         found = compare_result(dict(walk_leaves(MODEL)), {"w": 0 * MODEL["w"]}, {}, difference=True)
         assert (found.moved, found.trained) == (0, 0)

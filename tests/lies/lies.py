@@ -34,6 +34,14 @@ except OSError as error:
     __import__("logging").getLogger("data").warning("batch left out: %s", error)
     continue
 """.strip()
+MOMENTS = """
+class Net(Net):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("average", torch.zeros(64, 64))
+
+
+""".lstrip()
 OPTIMIZER = "optimizer = torch.optim.SGD(model.parameters(), lr=RATE)"
 NOT_TRAINED = "no trainable parameter changed by more than rounding"
 FIRST_TWO = "model = self.update_model(model, self.aggregate(results[:2], aggregate_fn=self.aggregate_fn))"
@@ -82,6 +90,13 @@ LIES = (
             "_ = received.current_round or model.load_state_dict(received.params)",
         ),
         verdict="UNPROVEN",
+    ),
+    digits(
+        "steps_a_buffer_alone",
+        "every_site_trained",
+        NOT_TRAINED,
+        Edit("model.py", "def points", MOMENTS),
+        client("step(model, RATE)", "model.average.lerp_(model[0].weight.grad, RATE)"),
     ),
     digits(
         "loads_its_own_checkpoint",

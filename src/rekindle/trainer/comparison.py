@@ -3,7 +3,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -136,7 +136,12 @@ class _Kept:
 
 
 def compare_result(
-    sent: Mapping[str, Any], got: Any, other: Mapping[str, Any], *, difference: bool = False
+    sent: Mapping[str, Any],
+    got: Any,
+    other: Mapping[str, Any],
+    buffers: Collection[str] = (),
+    *,
+    difference: bool = False,
 ) -> Figures:
     """Compare a result with what its site was sent, and with the first result of the same round.
 
@@ -144,17 +149,18 @@ def compare_result(
         sent: leaves by name.
         got: the result, a tree.
         other: leaves of the other result by name; empty if this is the first.
+        buffers: names that are no weights, beside those which batch normalisation gives its own.
         difference: whether a result is what was added to what was sent.
     """
     count, size, squares = 0, 0, 0.0
     step, kept, alike = _Step(_rms(sent)), _Kept(), Correlation()
-    buffers = _of_batch_norm(got)
+    passive = {*_of_batch_norm(got), *(f"/{name}" for name in buffers)}
     for name, leaf in walk_leaves(got):
         size += len(leaf) if isinstance(leaf, bytes) else leaf.nbytes
         if isinstance(leaf, bytes):
             continue
         numbers = convert_array(leaf)
-        weights = numbers.dtype.kind == "f" and not BUFFER.search(name) and name not in buffers
+        weights = numbers.dtype.kind == "f" and not BUFFER.search(name) and name not in passive
         before = _counterpart(name, numbers, sent)
         twin = other.get(name) if weights else None
         if twin is not None:

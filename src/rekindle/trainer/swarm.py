@@ -4,6 +4,7 @@
 For a client's process, which has NVFlare loaded already.
 """
 
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -26,9 +27,9 @@ class SwarmWitness(TaskWitness):
     And a GlobalEvent for each model with which a round begins there, or that it aggregated last.
     """
 
-    def __init__(self) -> None:
-        """Start before the first round."""
-        super().__init__()
+    def __init__(self, components: Mapping[str, Any]) -> None:
+        """Start before the first round, among the components of the process, by their ids."""
+        super().__init__(components)
         self._site = ""
         self._model: dict[str, Any] = {}
         self._floating: tuple[str, ...] = ()

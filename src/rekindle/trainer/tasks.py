@@ -6,7 +6,8 @@ For the server's process, which has NVFlare loaded already.
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 from nvflare.apis.event_type import EventType
@@ -36,9 +37,10 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
     changes nothing; an error in it is recorded and the run goes on.
     """
 
-    def __init__(self) -> None:
-        """Start before the first task."""
+    def __init__(self, components: Mapping[str, Any]) -> None:
+        """Start before the first task, among the components of the process, by their ids."""
         super().__init__()
+        self._components = components
         self._recorder = name_server()
         self._sent: dict[str, Any] = {}
         self._rounds: dict[str, Any] = {}
@@ -114,7 +116,8 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             if of == "WEIGHTS" and isinstance(number, int) and self._first[0] == (task, number - 1):
                 follows = correlate_models(sent, self._first[1])
             self._first = ((task, number), {})
-        compared = compare_result(sent, got, self._first[1], difference=of == "WEIGHT_DIFF")
+        buffers = find_buffers(self._components.values())
+        compared = compare_result(sent, got, self._first[1], buffers, difference=of == "WEIGHT_DIFF")
         if not self._first[1]:
             self._first = ((task, number), weights)
         self._names = frozenset(weights)
@@ -136,6 +139,17 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             sent=sketch_weights({name: sent[name] for name in shared}) if shared else (),
             metrics=metrics,
         )
+
+
+def find_buffers(components: Iterable[Any]) -> frozenset[str]:
+    """Return the names of the buffers of components' models: no weights, where a model has some to train."""
+    return frozenset(chain.from_iterable(_buffers(getattr(one, "model", None)) for one in components))
+
+
+def _buffers(model: Any) -> list[str]:
+    """Return the names of the buffers of a module of PyTorch's with parameters that an optimizer may step."""
+    trains = hasattr(model, "named_buffers") and any(one.requires_grad for one in model.parameters())
+    return [name for name, _ in model.named_buffers()] if trains else []
 
 
 def _is_coded(fl_ctx: FLContext) -> bool:

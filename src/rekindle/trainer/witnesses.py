@@ -16,7 +16,7 @@ _LONGEST = 1_000
 
 def add_to_server(configurator: Any) -> None:
     """Add the witness to a server's components."""
-    add_component(configurator, "rekindle_task_witness", TaskWitness())
+    add_component(configurator, "rekindle_task_witness", TaskWitness(configurator.components))
     hasten_server(configurator)
     workflows = [flow.controller for flow in configurator.workflows]
     Evidence(name_server()).configuration("server", _described(configurator, workflows))
@@ -28,7 +28,7 @@ def add_to_client(configurator: Any) -> None:
     if "SwarmClientController" in executors:
         from .swarm import SwarmWitness  # noqa: PLC0415 - few need it
 
-        add_component(configurator, "rekindle_swarm_witness", SwarmWitness())
+        add_component(configurator, "rekindle_swarm_witness", SwarmWitness(configurator.components))
     hasten_client(configurator)
     site = configurator.args.client_name
     Evidence(f"{site}.{name_server()}").configuration(site, _described(configurator, []))

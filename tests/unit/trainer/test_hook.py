@@ -116,7 +116,10 @@ def test_settings_go_along_to_the_runs_folder(root, tmp_path):
 
 
 class Component:
-    """Stands for a component of a job's own, or for one of ours."""
+    """Stands for a component of a job's own, or for one of ours, which gets all of them."""
+
+    def __init__(self, components):
+        self.components = components
 
 
 class Swarm(Component):
@@ -183,6 +186,7 @@ def test_every_server_gets_our_component_beside_its_own_before_nvflare_finalizes
     recorded = finalized("Server", server)
     assert [type(handler) for handler in server.handlers] == [object, Component]
     assert server.components == {"persistor": theirs, "rekindle_task_witness": server.handlers[1]}
+    assert server.handlers[1].components is server.components
     workflow, persistor = {"id": "controller", "path": f"{__name__}.Controller"}, {"path": "builtins.object"}
     content = {"workflows": [workflow], "components": [{"id": "persistor", **persistor}]}
     assert recorded == [("server", "server", content), "NVFlare"]
@@ -190,7 +194,7 @@ def test_every_server_gets_our_component_beside_its_own_before_nvflare_finalizes
 
 
 def test_a_component_that_the_job_itself_has_is_added_once(finalized):
-    ours = Component()
+    ours = Component({})
     server = configurator([ours])
     finalized("Server", server)
     assert server.handlers == [ours]

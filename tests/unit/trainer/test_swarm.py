@@ -24,7 +24,7 @@ NAMES = SimpleNamespace(
 class Witness:
     """In place of the one at the server, whose own test is beside this one."""
 
-    def __init__(self):
+    def __init__(self, components):
         self._recorder, self._sent, self._rounds, self.results = "server", {}, {}, []
 
     def _record_result(self, sender, task, result):
@@ -63,7 +63,7 @@ def witness(component, monkeypatch):
         "app_common.app_event_type": {"AppEventType": NAMES},
         "app_common.ccwf.common": {"Constant": NAMES},
     }
-    return component("rekindle.trainer.swarm", nvflare).SwarmWitness(), written
+    return component("rekindle.trainer.swarm", nvflare).SwarmWitness({}), written
 
 
 class _Evidence:

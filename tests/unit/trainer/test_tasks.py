@@ -60,7 +60,7 @@ def context(numbers):
     ids=["with what a filter made of it", "with what a streamer then took out of it"],
 )
 def test_a_result_is_compared_with_what_its_site_was_sent(tasks, after, compared):
-    witness = tasks.TaskWitness()
+    witness = tasks.TaskWitness({})
     witness.handle_event("before data", context({"w": 1.0}))
     witness.handle_event("after data", context(after))
     assert witness._sent == {"site-1": compared}
@@ -72,10 +72,27 @@ def test_a_result_of_integers_is_recorded_as_the_servers_filters_leave_it(tasks,
     seen = []
     monkeypatch.setattr(tasks.TaskWitness, "_take", lambda self, of: seen.append(event))
     leaf = SimpleNamespace(detach=None, dtype=kind, shape=(2,))
-    witness = tasks.TaskWitness()
+    witness = tasks.TaskWitness({})
     for event in ("before result", "after result"):
         witness.handle_event(event, context({"w": leaf}))
     assert seen == [when]
+
+
+def module(trains, *buffers):
+    """Return what is of a module of PyTorch's, with one parameter and buffers of these names."""
+    parameters = [SimpleNamespace(requires_grad=trains)]
+    return SimpleNamespace(
+        parameters=lambda: parameters, named_buffers=lambda: [(name, None) for name in buffers]
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "buffers"),
+    [(module(True, "m", "t"), {"m", "t"}), (module(False, "centers"), set()), ({"path": "Net"}, set())],
+    ids=["a module", "a module that has nothing but buffers to train", "not built yet"],
+)
+def test_the_buffers_of_a_components_model_are_no_weights(tasks, model, buffers):
+    assert tasks.find_buffers([SimpleNamespace(model=model), object()]) == buffers
 
 
 @pytest.fixture
@@ -92,7 +109,7 @@ def written(tasks, monkeypatch):
 
 def take(tasks, sent, dxo):
     """Have a witness see a task and its result."""
-    witness = tasks.TaskWitness()
+    witness = tasks.TaskWitness({})
     witness.handle_event("before data", context(sent))
     result = Task(DXO=dxo)
     result.get_return_code = lambda: "OK"
