@@ -32,6 +32,23 @@ def test_a_rank_that_ended_is_harmless_only_after_the_end(example, moment, kind,
     assert judge_run(example).verdict == kind
 
 
+@pytest.mark.parametrize(("moment", "kind"), [("after", "PASS"), ("before", "FAIL")])
+def test_a_message_that_comes_as_pools_close_is_harmless_only_after_the_end(example, moment, kind):
+    log = example / SITE_LOG
+    lines = log.read_text().splitlines(keepends=True)
+    end = next(number for number, line in enumerate(lines) if "server asked to end the run" in line)
+    at = end + 1 if moment == "after" else 40
+    said = "cannot schedule new futures after shutdown"
+    logged = f"{lines[at - 1][:23]} - blob_streamer - ERROR - blob_cb threw: {said}\n"
+    logged += (
+        f'Traceback (most recent call last):\n  File "thread.py", line 167, in submit\nRuntimeError: {said}\n'
+    )
+    lines.insert(at, logged)
+    log.write_text("".join(lines))
+    (log.parent / "log_error.txt").write_text(logged)
+    assert judge_run(example).verdict == kind
+
+
 def test_a_metric_by_the_name_of_an_error_and_a_quoted_traceback_are_no_failures(example):
     log = example / SITE_LOG
     prefix = f"{log.read_text().splitlines()[-2][:23]} - SubprocessLauncher - INFO - "
