@@ -5,7 +5,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from .scripts import take_last_name
+from .scripts import Script, take_last_name
 from .source import Source, SourceValue
 
 STARTS = ("SimEnv", "simulator_run", "SimulatorRunner")
@@ -53,14 +53,23 @@ def _counted(source: Source) -> Iterator[SourceValue]:
 def _deployed(source: Source) -> Iterator[SourceValue]:
     """Yield over what each loop goes that sends something to a site: sites, or their number."""
     for script in source.scripts:
-        for over in script.find_loops("to"):
-            last: ast.expr = over
-            if isinstance(over, ast.Call) and take_last_name(over.func) == "range" and over.args:
-                last = over.args[-1]
-                if len(over.args) == 2 and isinstance(last, ast.BinOp) and isinstance(last.op, ast.Add):
-                    last = last.left  # of range(1, sites + 1)
-            if found := source.value(last, script):
-                yield found
+        yield from filter(None, (_goes_over(source, over, script) for over in script.find_loops("to")))
+
+
+def _goes_over(source: Source, over: ast.expr, script: Script) -> SourceValue | None:
+    """Return what a loop goes over; of a range of whole numbers how many they are."""
+    if not (isinstance(over, ast.Call) and take_last_name(over.func) == "range" and over.args):
+        return source.value(over, script)
+    if len(over.args) == 1:
+        return source.value(over.args[0], script)
+    first, last = over.args[:2]
+    if isinstance(last, ast.BinOp) and isinstance(last.op, ast.Add):  # range(1, sites + 1)
+        added = [one for one in (last.left, last.right) if ast.dump(one) != ast.dump(first)]
+        return source.value(added[0], script) if len(added) == 1 else None
+    began, ends = source.value(first, script), source.value(last, script)
+    if began and ends and isinstance(began.value, int) and isinstance(ends.value, int):
+        return ends._replace(value=ends.value - began.value)
+    return None
 
 
 def _counts(value: object) -> bool:
@@ -94,5 +103,5 @@ def _defaults(source: Source) -> Iterator[SourceValue]:
             defaults = (value for word, value in script.classes[name].items() if word in _NUMBERS)
             yield from (one for value in defaults if (one := source.value(value, script)))
         for over in (loop for callee in _SENDS for loop in script.find_loops(callee)):
-            if isinstance(over, ast.Call) and take_last_name(over.func) == "range" and len(over.args) == 1:
-                yield from (one for one in [source.value(over.args[0], script)] if one)
+            if isinstance(over, ast.Call) and (found := _goes_over(source, over, script)):
+                yield found
