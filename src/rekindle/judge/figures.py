@@ -14,7 +14,24 @@ _STAGES = {
     *("mean", "avg", "average", "global", "local", "epoch", "round", "running", "batch", "step"),
 }
 """Words beside it in the name of a complete loss: of what, and over what."""
-_SCORES = frozenset({"acc", "accuracy", "auc", "auroc", "dice", "f1", "iou", "precision", "recall", "score"})
+_SCORES = {
+    *(
+        "acc",
+        "accuracy",
+        "auc",
+        "auprc",
+        "auroc",
+        "dice",
+        "explained",
+        "f1",
+        "iou",
+        "jaccard",
+        "kappa",
+        "mcc",
+    ),
+    *("ndcg", "precision", "psnr", "r2", "recall", "return", "reward", "score", "sensitivity", "specificity"),
+    "ssim",
+}
 """Words in the name of a metric that is better if it is higher."""
 _BETTER, _MOSTLY, _LEAST = 1.25, 0.85, 4
 """Of figures that get better: last by first, pairs of rounds of which the later is better, and rounds."""

@@ -19,6 +19,8 @@ _STEPS, _FAR, _BACK = 3, 0.5, 0.7
 """Of a model that goes to and fro: steps, a result's way as a share of it, cosine of two steps in a row."""
 _REST = 0.02
 """Of a step, what is left without the results' parts in it, at most."""
+_STILL = 0.01
+"""Of a model that stays: a result, as a product of it, may be so large that any step is a small share."""
 _COMBINED = 8
 """Sites of which every combination is tried, at most."""
 Round = tuple[list[TaskEvent], Sketch]
@@ -52,7 +54,8 @@ def find_flaws(rounds: Sequence[Round], improves: bool) -> Iterator[str]:
     if not improves and sum(away) > 1 and all(away[1:]):
         yield "a step away from the results"
     rates = find_step_rates(rounds)
-    if rates and all(abs(rate) < MEAN for rate in rates):
+    stays = all(is_same(events[0].sent, model, _STILL) for events, model in rounds)
+    if rates and stays and all(abs(rate) < MEAN for rate in rates):
         yield "the one before it, whatever sites sent"
     elif rates and not improves and all(abs(rate) < _RATES[0] or abs(rate) > _RATES[1] for rate in rates):
         yield f"a step of {rates[-1]:.2g} times the mean change that sites sent"

@@ -57,12 +57,12 @@ def used(*right, by="reads"):
     return change
 
 
-def grows(trained, relative):
-    """Return what has every site move so much further in each round, and its model grow, unsaid."""
+def grows(trained, relative, sent=3.0):
+    """Return what has every site move so much further in each round, and the models grow, unsaid."""
 
     def change(event):
         moved = {"sketch": [event["time"]], "trained": trained ** event["round"], "relative": relative}
-        return {**event, **moved, "metrics": {}}
+        return {**event, **moved, "sent": [sent ** event["round"]], "metrics": {}}
 
     return of_results(change)
 
@@ -283,8 +283,18 @@ def test_a_site_that_never_trained_is_a_fail_beside_one_that_did_so_at_times(exa
         reports(lr=0.3, accumulated=4.0),
         grows(1.0, 2.5),
         grows(3.0, 1.1),
+        grows(3.0, 2.5, sent=1.0),
     ],
-    ids=["the best accuracy", "a count", "settings", "large but steady steps", "growing steps, small growth"],
+    ids=[
+        *(
+            "the best accuracy",
+            "a count",
+            "settings",
+            "large but steady steps",
+            "growing steps, small growth",
+        ),
+        "results that are products of a model that does not grow",
+    ],
 )
 def test_what_says_nothing_of_learning_is_no_divergence(example, change):
     change(example)

@@ -67,6 +67,21 @@ def test_a_model_that_stays_is_a_flaw_whatever_sites_report(improves):
     assert [*find_flaws(rounds, improves)] == ["the one before it, whatever sites sent"]
 
 
+def test_a_model_that_is_made_of_far_larger_results_does_not_stay():
+    rounds = rounds_of(lambda model, one, other: (one + other) / math.hypot(one, other))
+    larger = [
+        (
+            [
+                SimpleNamespace(**{**vars(event), "sketch": (*(1e6 * one for one in event.sketch),)})
+                for event in events
+            ],
+            model,
+        )
+        for events, model in rounds
+    ]
+    assert not [*find_flaws(larger, improves=True)]
+
+
 FALLS, TURNS = (2.3, 1.9, 1.5, 1.6, 0.9, 0.4), (2.3, 1.9, 2.2, 1.6, 2.1, 1.7)
 
 

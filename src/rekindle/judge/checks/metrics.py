@@ -144,8 +144,8 @@ def _list_growth(run: Run) -> list[float]:
 )
 def loss_falls(run: Run) -> Iterator[Result]:
     """Where no loss falls, not every change of the model grows in every round. Where none is reported, not
-    every score falls, nor does each training make the model much larger. A loss that ranks record is finite
-    in every epoch, and lower at the end than at the start.
+    every score falls, nor does a model grow in every round of which each training made it much larger. A
+    loss that ranks record is finite in every epoch, and lower at the end than at the start.
     """
     yield from _of_ranks(run)
     losses = list_series(run, is_loss)
@@ -185,7 +185,8 @@ def _without_losses(run: Run, steps: list[list[float]]) -> Iterator[Result]:
         fell = f"The {name} of every site falls in every round"
         yield unknown(f"{fell}, at {site} from {series[0]:.4g} to {series[-1]:.4g}, {_UNDONE}.")
     growth = _list_growth(run)
-    if _rise(steps) and growth and min(growth) > _GROWTH:
+    sent = [[math.hypot(*line.event.sent) for line in lines] for lines in group_by_site(run).values()]
+    if _rise(steps) and _rise(sent) and growth and min(growth) > _GROWTH:
         grew = (
             f"Each training made the model {min(growth):.2g} times as large or more, and no loss was reported"
         )
