@@ -34,6 +34,8 @@ _MORE = re.compile(
     r"[ \t]{0,8}[^\s\[{][^\n]{0,300}"
 )
 """A further line of a message."""
+_COUNTS = re.compile(r"\d{1,9} validation errors? for ")
+"""A message of pydantic's that names what is wrong in the next lines."""
 _MOST_MORE = 5
 _INSTALLED = re.compile(r"(?:site|dist)-packages/|/lib/python|<frozen |/rekindle/trainer/|/bin/[\w-]{1,60}$")
 """What no job brings: packages, Python's own, and the programs that packages install."""
@@ -106,6 +108,8 @@ def _raised(text: Text, match: re.Match[str]) -> RaisedException:
     more = " ".join(_further(text, number))
     if match[0].endswith(":"):
         message, more = f"{message} {find_next(text, number)}", ""
+    elif _COUNTS.match(message):
+        message, more = f"{message}: {more}", ""
     inside = _PACKAGE.search(frames[-1]["file"]) if frames else None
     module = inside["module"] if inside else ""
     at = "<module>" if inside and frames[-1]["name"] == "<module>" else module

@@ -190,6 +190,13 @@ def test_a_trainers_error_that_nobody_knows_comes_before_a_death_that_nobody_exp
     assert (cause.layer, cause.cause) == ("job", "the gate is shut")
 
 
+def test_a_message_that_only_counts_goes_on_with_what_it_counts():
+    raised = 'Traceback (most recent call last):\n  File "/w/x.py", line 1, in <module>\n'
+    said = "1 validation error for Settings\nrounds\n  Input should be greater than 0 [type=greater_than]"
+    cause = _diagnose(f"{raised}pydantic_core._pydantic_core.ValidationError: {said}\n")[0].cause
+    assert "1 validation error for Settings: rounds Input should be greater than 0" in cause
+
+
 RAISED = 'Traceback (most recent call last):\n  File "/w/fit.py", line 9, in main\n    {}\n'
 INSIDE = '  File "/v/lib/python3.11/{}.py", line 5, in f\n    g()\n'
 
