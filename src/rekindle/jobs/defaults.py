@@ -271,7 +271,9 @@ def _environment(source: Source, listed: list[Any]) -> Default:
     known = {name: locks.list_lock_packages(name) for name in list_environments()}
     chosen = min(known, key=lambda name: (len(wanted - known[name]), len(known[name])))
     optional = {one.module.partition(".")[0] for one in source.imports if one.optional}
-    lacks = wanted - known[chosen] - {_requirement(text) for text in listed}
+    given = {_requirement(text) for text in listed}
+    given |= {word for name in given for word in name.split("-")}  # pytorch-ignite brings ignite
+    lacks = wanted - known[chosen] - given
     lacks -= {str(canonicalize_name(_PACKAGES.get(root, root))) for root in optional}
     because = f"its imports: {', '.join(sorted(wanted & known[chosen] - {'nvflare'})) or 'nvflare alone'}"
     lacking = f"; {', '.join(sorted(lacks))} would have to be in requirements" if lacks else ""

@@ -270,6 +270,16 @@ def test_its_imports_decide_the_environment(project, imports, environment, lacks
     assert lacks in one.because
 
 
+@pytest.mark.parametrize(
+    ("listed", "lacks"), [("pytorch-ignite==0.5", ""), ("pytorch-metric-learning", "ignite")]
+)
+def test_a_requirement_brings_the_module_that_its_name_has_a_word_of(project, listed, lacks):
+    folder = project(job_py="import ignite")
+    (folder / "requirements.txt").write_text(listed)
+    because = read_own(JOBS, folder).found["environment"].because
+    assert because.endswith(f"; {lacks} would have to be in requirements" if lacks else "nvflare alone")
+
+
 def test_files_that_nothing_names_decide_nothing(project):
     folder = project(job_py=RECIPE, client_py=CLIENT, other_trial_py="import tensorflow\n")
     assert found(folder)["environment"] == "torch"
