@@ -7,7 +7,6 @@ For the server's process, which has NVFlare loaded already.
 import hashlib
 import math
 from collections.abc import Iterable, Mapping
-from itertools import chain
 from typing import Any
 
 from nvflare.apis.event_type import EventType
@@ -143,13 +142,14 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
 
 def find_buffers(components: Iterable[Any]) -> frozenset[str]:
     """Return the names of the buffers of components' models: no weights, where a model has some to train."""
-    return frozenset(chain.from_iterable(_buffers(getattr(one, "model", None)) for one in components))
-
-
-def _buffers(model: Any) -> list[str]:
-    """Return the names of the buffers of a module of PyTorch's with parameters that an optimizer may step."""
-    trains = hasattr(model, "named_buffers") and any(one.requires_grad for one in model.parameters())
-    return [name for name, _ in model.named_buffers()] if trains else []
+    trained, buffers = set[str](), set[str]()
+    models: Iterable[Any] = (getattr(one, "model", None) for one in components)
+    for model in models:
+        if hasattr(model, "named_buffers"):
+            parameters = {name for name, one in model.named_parameters() if one.requires_grad}
+            trained |= parameters
+            buffers |= {name for name, _ in model.named_buffers() if parameters}
+    return frozenset(buffers - trained)
 
 
 def _is_coded(fl_ctx: FLContext) -> bool:

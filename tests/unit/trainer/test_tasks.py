@@ -80,19 +80,24 @@ def test_a_result_of_integers_is_recorded_as_the_servers_filters_leave_it(tasks,
 
 def module(trains, *buffers):
     """Return what is of a module of PyTorch's, with one parameter and buffers of these names."""
-    parameters = [SimpleNamespace(requires_grad=trains)]
+    parameters = [("w", SimpleNamespace(requires_grad=trains))]
     return SimpleNamespace(
-        parameters=lambda: parameters, named_buffers=lambda: [(name, None) for name in buffers]
+        named_parameters=lambda: parameters, named_buffers=lambda: [(name, None) for name in buffers]
     )
 
 
 @pytest.mark.parametrize(
-    ("model", "buffers"),
-    [(module(True, "m", "t"), {"m", "t"}), (module(False, "centers"), set()), ({"path": "Net"}, set())],
-    ids=["a module", "a module that has nothing but buffers to train", "not built yet"],
+    ("models", "buffers"),
+    [
+        ([module(True, "m", "t")], {"m", "t"}),
+        ([module(False, "centers")], set()),
+        ([module(True, "m"), module(True, "w")], {"m"}),
+        ([{"path": "Net"}, None], set()),
+    ],
+    ids=["a module", "nothing but buffers to train", "what another module trains", "not built yet"],
 )
-def test_the_buffers_of_a_components_model_are_no_weights(tasks, model, buffers):
-    assert tasks.find_buffers([SimpleNamespace(model=model), object()]) == buffers
+def test_the_buffers_of_a_components_model_are_no_weights(tasks, models, buffers):
+    assert tasks.find_buffers([*(SimpleNamespace(model=model) for model in models), object()]) == buffers
 
 
 @pytest.fixture
