@@ -19,7 +19,10 @@ class Bounds:
 
 
 class TaskWitness:
-    """Stands for the witness of tasks."""
+    """Stands for the witness of tasks, which gets all components."""
+
+    def __init__(self, components):
+        self.components = components
 
 
 @pytest.fixture
