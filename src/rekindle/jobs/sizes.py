@@ -62,7 +62,9 @@ def _goes_over(source: Source, over: ast.expr, script: Script) -> SourceValue | 
         return source.value(over, script)
     if len(over.args) == 1:
         return source.value(over.args[0], script)
-    first, last = over.args[:2]
+    first, last, *every = over.args
+    if every:
+        return None
     if isinstance(last, ast.BinOp) and isinstance(last.op, ast.Add):  # range(1, sites + 1)
         added = [one for one in (last.left, last.right) if ast.dump(one) != ast.dump(first)]
         return source.value(added[0], script) if len(added) == 1 else None

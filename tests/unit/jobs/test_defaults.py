@@ -99,6 +99,7 @@ def test_its_job_yml_comes_first_in_what_it_has(project):
         ("for i in range(1, 5):\n    job.to(x, f'site-{i}')", 4),
         ("for i in range(0, 3):\n    job.to(x, f'site-{i}')", 3),
         ("FIRST, N = 2, 6\nfor i in range(FIRST, FIRST + N):\n    job.to(x, f'site-{i}')", 6),
+        ("for i in range(1, 9, 2):\n    job.to(x, f'site-{i}')", 2),
         ("def main(first, n):\n    for i in range(first, n):\n        job.to(x, f'site-{i}')", 2),
         ("for i, name in enumerate(NAMES):\n    job.to(x, name)\nNAMES = ['a', 'b', 'c']", 3),
         ("for i in range(4):\n    print(i)", 2),
