@@ -25,6 +25,7 @@ _NAMED, _SAID, _NEVER = 10, 160, "~"
 _FEDERATED, _FIRST_LINE = "Runner_process started.", 200
 """First word of the log of a job's server in a federation."""
 _SIMULATED = " - SimulatorRunner - "
+"""In the log of a simulation's server, which is job.py's own process."""
 _OVER = re.compile(rf"{ENDED.pattern}|- INFO - shutting down server")
 """What a server logs as it ends: a job's, or that of a federation which an admin shuts down."""
 _JOINED = re.compile(r"Connection \[[^\]\n]{1,80} => [^\]\n]{1,80}\] is created: PID: (\d{1,10})")

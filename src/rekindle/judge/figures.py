@@ -15,22 +15,9 @@ _STAGES = {
 }
 """Words beside it in the name of a complete loss: of what, and over what."""
 _SCORES = {
-    *(
-        "acc",
-        "accuracy",
-        "auc",
-        "auprc",
-        "auroc",
-        "dice",
-        "explained",
-        "f1",
-        "iou",
-        "jaccard",
-        "kappa",
-        "mcc",
-    ),
-    *("ndcg", "precision", "psnr", "r2", "recall", "return", "reward", "score", "sensitivity", "specificity"),
-    "ssim",
+    *("acc", "accuracy", "auc", "auprc", "auroc", "dice", "explained", "f1", "iou", "jaccard"),
+    *("kappa", "mcc", "ndcg", "precision", "psnr", "r2", "recall", "return", "reward", "score"),
+    *("sensitivity", "specificity", "ssim"),
 }
 """Words in the name of a metric that is better if it is higher."""
 _BETTER, _MOSTLY, _LEAST = 1.25, 0.85, 4

@@ -7,6 +7,7 @@ For the server's process, which has NVFlare loaded already.
 import hashlib
 import math
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 from nvflare.apis.event_type import EventType
@@ -89,6 +90,11 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             aggregate = sketch_weights({name: weights[name] for name in self._names})
             Evidence(self._recorder).global_model(number + 1, aggregate, None, _workflow(fl_ctx))
 
+    @cached_property
+    def _buffers(self) -> frozenset[str]:
+        """Of the models, which are built by the time that the first result comes."""
+        return find_buffers(self._components.values())
+
     def _averaged(self, tree: Any) -> dict[str, Any]:
         """Return the numbers of a result that its sketch covers."""
         return select_floating(tree)
@@ -115,8 +121,8 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             if of == "WEIGHTS" and isinstance(number, int) and self._first[0] == (task, number - 1):
                 follows = correlate_models(sent, self._first[1])
             self._first = ((task, number), {})
-        buffers = find_buffers(self._components.values())
-        compared = compare_result(sent, got, self._first[1], buffers, difference=of == "WEIGHT_DIFF")
+        difference = of == "WEIGHT_DIFF"
+        compared = compare_result(sent, got, self._first[1], self._buffers, difference=difference)
         if not self._first[1]:
             self._first = ((task, number), weights)
         self._names = frozenset(weights)

@@ -286,14 +286,8 @@ def test_a_site_that_never_trained_is_a_fail_beside_one_that_did_so_at_times(exa
         grows(3.0, 2.5, sent=1.0),
     ],
     ids=[
-        *(
-            "the best accuracy",
-            "a count",
-            "settings",
-            "large but steady steps",
-            "growing steps, small growth",
-        ),
-        "results that are products of a model that does not grow",
+        *("the best accuracy", "a count", "settings", "large but steady steps"),
+        *("growing steps, small growth", "results that are products of a model that does not grow"),
     ],
 )
 def test_what_says_nothing_of_learning_is_no_divergence(example, change):

@@ -17,13 +17,18 @@ ENDED_FIRST = {
 }
 
 
+def _find_moment(lines, moment):
+    """Return the line of a site's log after the server asked it to end, or one long before."""
+    end = next(number for number, line in enumerate(lines) if "server asked to end the run" in line)
+    return end + 1 if moment == "after" else 40
+
+
 @pytest.mark.parametrize("printed", ENDED_FIRST)
 @pytest.mark.parametrize(("moment", "kind"), [("after", "PASS"), ("before", "UNPROVEN")])
 def test_a_rank_that_ended_is_harmless_only_after_the_end(example, moment, kind, printed):
     log = example / SITE_LOG
     lines = log.read_text().splitlines(keepends=True)
-    end = next(number for number, line in enumerate(lines) if "server asked to end the run" in line)
-    at = end + 1 if moment == "after" else 40
+    at = _find_moment(lines, moment)
     prefix = f"{lines[at - 1][:23]} - SubprocessLauncher - INFO - "
     lines[at:at] = [f"{prefix}{line}\n" for line in ENDED_FIRST[printed].splitlines()]
     log.write_text("".join(lines))
@@ -36,8 +41,7 @@ def test_a_rank_that_ended_is_harmless_only_after_the_end(example, moment, kind,
 def test_a_message_that_comes_as_pools_close_is_harmless_only_after_the_end(example, moment, kind):
     log = example / SITE_LOG
     lines = log.read_text().splitlines(keepends=True)
-    end = next(number for number, line in enumerate(lines) if "server asked to end the run" in line)
-    at = end + 1 if moment == "after" else 40
+    at = _find_moment(lines, moment)
     said = "cannot schedule new futures after shutdown"
     logged = f"{lines[at - 1][:23]} - blob_streamer - ERROR - blob_cb threw: {said}\n"
     logged += (
