@@ -106,7 +106,8 @@ def test_an_orphan_that_has_ended_is_reaped_so_that_its_process_group_ends(tmp_p
 
 
 def test_at_the_limit_even_a_stopped_process_that_ignores_sigterm_is_ended(tmp_path):
-    run, start = toy(tmp_path, STUBBORN, limit_s=2)
+    # It stops from 3 s on, after 5 s of which it is hung: a busy host has until the limit to come there.
+    run, start = toy(tmp_path, f"import time\ntime.sleep(3)\n{STUBBORN}", limit_s=8)
     start()
     pid = child_pid(run)
     assert judge_run(wait_for_end(run)).verdict == "HUNG"

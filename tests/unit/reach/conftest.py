@@ -94,9 +94,11 @@ def listening():
         with Listener(kit, 0, **{"has": "2.9.0", **parts}) as listener:
             thread = threading.Thread(target=listener.serve, args=(60, lambda: not stop.is_set()))
             thread.start()
-            yield listener.server_address[1]
-            stop.set()
-            thread.join()
+            try:
+                yield listener.server_address[1]
+            finally:
+                stop.set()
+                thread.join()
 
     return run
 

@@ -54,7 +54,7 @@ def test_a_site_without_a_certificate_of_its_own_gets_nothing(listening, server)
 
 
 def test_clocks_that_differ(told, listening, server):
-    with listening(server, now=behind(hours=1, seconds=0.5)) as port:
+    with listening(server, now=behind(hours=1)) as port:
         told(port)
 
 
