@@ -29,7 +29,7 @@ ENDINGS = (".yml", ".yaml", ".json", ".conf", *SCRIPTS)
 SIMULATES = "rekindle.trainer.simulation"
 _SCRIPT, _SRC = "job.py", "src"
 _SITES, _ROUNDS, _LIMIT_S = 2, 2, 3600
-_SAID = "assumed: its files do not say it, and what the job announces counts"
+_ASSUMED = "assumed: {}, and what the job announces counts"
 _PACKAGES = {"PIL": "pillow", "google": "protobuf", "sklearn": "scikit-learn", "sksurv": "scikit-survival"}
 """Packages in locks whose modules have another name."""
 _NEEDS = {
@@ -123,13 +123,14 @@ def fill_defaults(source: Source, given: Mapping[str, Any]) -> dict[str, Default
     names = {*_names(source)}
     sites, rounds = count_sites(source), count_rounds(source)
     script = source.folder / (source.entry or FILE)
+    assumed = _ASSUMED.format(source.unread or "its files do not say it")
     found = {
         "schema": Default("rekindle/job/1", "the only one"),
         "name": Default(_name(source), "the folder's name"),
         "summary": _summary(source),
-        "sites": _default(sites, _SITES),
+        "sites": _default(sites, _SITES, assumed),
         "ranks_per_site": _ranks(source),
-        "rounds": _default(rounds, _ROUNDS),
+        "rounds": _default(rounds, _ROUNDS, assumed),
         "when_short_of_gpus": Default("share", "sites share GPUs if there are too few"),
         "limit_s": Default(_LIMIT_S, "an hour; nothing in the job says how long it takes", read=False),
         "proof": _proof(source, names, rounds),
@@ -158,9 +159,9 @@ def _table(given: Mapping[str, Any], name: str) -> dict[str, Any]:
     return given[name] if isinstance(given.get(name), dict) else {}
 
 
-def _default(found: SourceValue | None, otherwise: int) -> Default:
+def _default(found: SourceValue | None, otherwise: int, assumed: str) -> Default:
     if found is None or found.value is None:
-        because = f"{found.option} has no default in {found.at}" if found else _SAID
+        because = f"{found.option} has no default in {found.at}" if found else assumed
         return Default(otherwise, because, read=bool(found))
     because = f"{found.at}, the default of {found.option}" if found.option else found.at
     return Default(found.value, because)

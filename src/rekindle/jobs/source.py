@@ -4,6 +4,7 @@
 import ast
 import json
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -195,6 +196,19 @@ class Source:
             call for call in self.calls if keyword in call.keywords and (not named or call.name in named)
         )
         return [found for call in calls if (found := self.value(call.keywords[keyword], call.script))]
+
+    @property
+    def unread(self) -> str:
+        """Where the script that is run is no Python of this release; empty if it is, or is none."""
+        if not self.entry.endswith(".py"):
+            return ""
+        try:
+            ast.parse(self.text(self.entry))
+        except SyntaxError as error:
+            return f"{self.entry}:{error.lineno} is no Python {sys.version_info[0]}.{sys.version_info[1]}"
+        except (ValueError, RecursionError):
+            return f"{self.entry} is not read"
+        return ""
 
     def script(self, name: str) -> Script | None:
         """Return a script of that name; None if it is not there or is no Python."""

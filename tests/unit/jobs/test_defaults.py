@@ -2,6 +2,7 @@
 """What a job without job.yml says itself: its command, sites, rounds, environment, path and proof."""
 
 import json
+import sys
 
 import pytest
 from runners.plays import REPOSITORY
@@ -120,6 +121,12 @@ def test_what_nothing_says_is_assumed_and_said(project):
     assert own.found["rounds"].because.startswith("assumed: ")
     (folder / "job.yml").write_text("sites: 2\nrounds: 2\n")
     assert read_own(JOBS, folder).job.assumed == ()
+
+
+def test_a_script_that_is_no_python_says_where(project):
+    read = read_own(JOBS, project(job_py="import nvflare\ndef start(:\n"))
+    assert read.job.assumed == ("sites", "rounds")
+    assert f"job.py:2 is no Python {sys.version_info[0]}.{sys.version_info[1]}" in read.found["sites"].because
 
 
 def test_rounds_that_differ_are_not_read(project):

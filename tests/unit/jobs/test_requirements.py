@@ -125,6 +125,7 @@ def test_the_same_set_has_one_environment_and_none_the_plain_one(job):
         ({"lines": "requirements: ['x @ https://a/x.whl']\n"}, "which is no package of an index"),
         ({"lines": "requirements: {monai: 1}\n"}, "has requirements that are no list"),
         ({"lines": "requirements: none.txt\n"}, "none.txt cannot be read: No such file"),
+        ({"requirements_txt": "-r base.txt\n"}, "base.txt cannot be read: No such file"),
         ({"pyproject_toml": "[project"}, "pyproject.toml cannot be read: "),
         ({"lines": "requirements: [timm]\n", "example": CONTAINER}, "has requirements and a container"),
         ({"example": PIP}, "list them as requirements: in it"),
