@@ -34,6 +34,7 @@ HALVED = (
     "twentyseventh_failures.txt",
     "twentyeighth_failures.txt",
     "thirtyfourth_failures.txt",
+    "thirtyfifth_failures.txt",
 )
 
 
@@ -115,10 +116,12 @@ def grade(failure: Failure) -> str:
         return "half" if shown(failure) else "silent"
     if failure.helped(finding):
         return "right"
-    return "half" if failure.told(finding.cause) and finding.layer in failure.layers else "wrong"
+    return "half" if failure.told(finding.cause) and finding.layer in (None, *failure.layers) else "wrong"
 
 
 def outcome(failure: Failure, log: str | None = None) -> str:
-    """Return ``right``, ``wrong`` or ``silent``."""
+    """Return ``right``, ``wrong`` or ``silent``: a line of no layer that may be the cause is no answer."""
     finding = root(failure.log if log is None else log)
-    return "silent" if finding is None else "right" if failure.right(finding) else "wrong"
+    if finding is None or (finding.layer is None and failure.told(finding.cause)):
+        return "silent"
+    return "right" if failure.right(finding) else "wrong"

@@ -20,7 +20,7 @@ from . import exceptions, roles, texts
 from .excerpts import take_excerpt
 from .gpu_memory import name_holder
 from .imports import explain_import
-from .reports import Known, find_reports
+from .reports import Known, find_followed, find_reports
 from .scan import Match, find_known
 from .texts import Text, split_ranks
 from .timeline import make_timeline
@@ -92,6 +92,9 @@ def _diagnosis(
         if one.finding.layer and not (by_name and one.doubt and one.finding.name != "exception"):
             by_name.setdefault(one.finding.name, one)
     kept = list(by_name.values())
+    if kept and kept[0].rank == "echo":
+        of_echo = ((part, of) for part, of in by_text if any(one.is_at(kept[0]) for one in of))
+        kept[:0] = filter(None, [find_followed(*next(of_echo, (parts[0], [])), kept[0])])
     if kept and kept[0].rank in ("cause", "warning", "symptom"):
         kept = [one for one in kept if one.rank != "guess"]
     findings = [

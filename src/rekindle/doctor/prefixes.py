@@ -15,7 +15,7 @@ from .shapes import load_shapes
 _SHAPES = load_shapes("prefix")
 _LINES = tuple(re.compile(f"^(?:{shape})", re.MULTILINE) for shape in _SHAPES)
 _PRODUCER = re.compile(
-    r"\s{0,4}(?:\d{4}-\d\d-\d\d[T ][\d:.,Z+-]{8,30} )?(?:[\w.-]{1,64} {0,10}\| )?"
+    r"\s{0,4}(?:\d{4}-\d\d-\d\d[T ][\d:.,Z+-]{8,30} )?(?:([\w.-]{1,64}) {0,10}\| )?"
     f"(?:{'|'.join(_SHAPES)})"
 )
 _NESTED = 4
@@ -52,7 +52,7 @@ def find_producer(line: str) -> str:
     if any(f" - {name} - " in line[:_LOGGED] for name in TRAINERS):
         return TRAINER
     match = _PRODUCER.match(line)
-    return next(filter(None, match.groups()), "") if match else ""
+    return match[match.lastindex] if match and match.lastindex else ""
 
 
 def find_producers(text: str) -> list[str]:

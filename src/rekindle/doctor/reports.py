@@ -12,7 +12,7 @@ from . import exceptions
 from .ansible_results import find_failed_task, find_settled_hosts, read_rest
 from .prefixes import TRAINER, find_producer
 from .roles import MemberLogs, find_contact
-from .scan import SHORT, Match, find_advice, make_find, quote_place, search_catalogue
+from .scan import SHORT, Match, cut_line, find_advice, make_find, quote_place, search_catalogue
 from .shapes import load_shape
 from .subjects import Level, Meaning, Subject, find_subject
 from .texts import Text
@@ -25,11 +25,15 @@ _GOES_ON = re.compile(
     r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|│ +(?=\()|status = |details = |hint: (?=An index URL)|"
     r"(?=<Error>)|\[?msg\]?:)\s*"
 )
+_HINT = re.compile(r"\s*(?:hint|help|tip|suggestion|possible (?:fix|solution)s?): ?", re.IGNORECASE)
+"""Begins a line in which a program says what to do about the error before it."""
 _ASKED = re.compile(r"srun: forcing|\*\*\* (?:STEP|JOB) ")
 _KILLED, _CUT_OFF = "A process was killed", "A connection fails"
 _READ = "Read this line and those around it."
 _NOTHING = Subject(Meaning("job", "", rank="symptom", tells="little"), 0, 0, Level.NAME)
 """What a message is about of which no word is known."""
+_FOLLOWS = 40
+"""Lines before what reports that a program ended."""
 _BAR = re.compile(r".{0,200}?\b\d{1,12}/\d{1,12}(?= \[)")
 """How far a progress bar is: at a crash it is often shown once more."""
 
@@ -49,6 +53,8 @@ class ReportLine(NamedTuple):
     progress: bool
     layer: Layer | None
     """Of an error of which no word is known: by who printed it."""
+    hint: str = ""
+    """What its program says to do about it, in a line of its own."""
 
 
 class Known(NamedTuple):
@@ -85,6 +91,30 @@ def find_reports(text: Text, known: Known) -> list[Match]:
         judged = [one._replace(settled=not known.failed) for one in judged]
     last = max((one.at for one in judged if one.fails), default=0)
     return sorted((one for one in judged if one.rank != "warning" or one.at < last), key=lambda one: one.at)
+
+
+def find_followed(text: Text, found: Iterable[Match], echo: Match) -> Match | None:
+    """Return what a report follows from that only says that a program ended: an error, of no known layer.
+
+    It is the first that its text has before it; else the last line before it that may say one, or the first
+    after it.
+    """
+    if is_nvflare_log(text.raw):  # it has what each process did last
+        return None
+    if unknown := next((one for one in found if one.fails and one.at < echo.at), None):
+        return unknown
+    covered = {line for one in found for line in one.covers}
+    before = range(echo.at - 1, max(0, echo.at - _FOLLOWS), -1)
+    for number in (*before, *range(echo.at + 1, min(text.last, echo.at + _FOLLOWS) + 1)):
+        content = text.content(number).strip()
+        if number not in covered and _FAILS.search(content) and not _BENIGN.search(content):
+            remedy = f"{_READ} {find_advice(content)}".strip()
+            cause = cut_line(content, SHORT)
+            finding = Finding(
+                name="unknown_error", cause=cause, layer=None, remedy=remedy, confidence="possible"
+            )
+            return make_find(text, number, "symptom", finding)._replace(doubt=2)
+    return None
 
 
 def _find_progress(text: Text, seen: list[ReportLine]) -> dict[str, int]:
@@ -132,17 +162,18 @@ def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
         message = f"Ansible on {host}: {result}"
     about = find_subject(message) or _NOTHING
     row, sure = about.row, about.is_sure
-    fails = row.tells != "little" and (about.level == Level.CODE or _FAILS.search(message))
+    fails = row.tells != "little" and (about.level <= Level.CODE or _FAILS.search(message))
     reports = (fails and about.is_certain) if line.warns else (line.level or fails)
     if not ansible and not (reports and not _BENIGN.search(line.text)):
         return
     layer = line.layer if about is _NOTHING else row.layer
     meaning = f"{row.meaning}: " if row.meaning else ""
+    advice = find_advice(line.hint) or find_advice(message)
     finding = Finding(
         name=f"{layer.lower()}_error" if layer else "unknown_error",
         cause=meaning + quote_place(message, about.start, SHORT - len(meaning)),
         layer=layer,
-        remedy=row.remedy if sure else f"{_READ} {find_advice(message) or row.remedy}".strip(),
+        remedy=row.remedy if sure else f"{_READ} {advice or row.remedy}".strip(),
         confidence="likely" if sure else "possible",
     )
     lines = range(line.number, line.through + 1)
@@ -167,7 +198,10 @@ def _lines(text: Text) -> Iterator[ReportLine]:
         goes_on = _GOES_ON.match(line.text)
         if last and goes_on:
             more = f"{last.text.rstrip(':')}: {line.text[goes_on.end() :]}"
-            last = last._replace(text=more[:_CUT], level=True)
+            last = last._replace(text=more[:_CUT], level=True, through=number)
+            continue
+        if last and (hint := _HINT.match(line.text)):
+            last = last._replace(hint=line.text[hint.end() :])
             continue
         if line.progress and (bar := _BAR.match(line.text)):
             line = line._replace(progress=bar[0] not in bars)

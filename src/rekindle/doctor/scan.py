@@ -45,6 +45,10 @@ class Match(NamedTuple):
         """Whether it shows a failure: no warning, no echo, and nothing that its text went on from."""
         return not self.settled and self.rank not in ("warning", "echo")
 
+    def is_at(self, other: "Match") -> bool:
+        """Whether both stand in one line of one file."""
+        return (self.finding.file, self.finding.line) == (other.finding.file, other.finding.line)
+
     @property
     def order(self) -> tuple[int, int, str, int, str, int]:
         """By rank; what says more; the earliest; the nearest to what failed."""

@@ -6,7 +6,7 @@ from rekindle.records.text import fold_line
 
 _NOTHING = "Nothing found: these files have no error, no exception, and no failure that Rekindle knows."
 _UNKNOWN = "The cause is not known. It may be one of these, which come first:"
-_ECHOES = "No cause is in these files, only what follows from one. Fix: add the sites' logs."
+_ECHOES = "No cause is in these files, only what follows from one. Fix: add the other processes' logs."
 _TIMELINE = "The first errors, oldest first:"
 _WENT_ON = "Errors that it went on from:"
 
