@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ways in which a user's job is broken and ends as if it had trained: verdict, and the check that sees it."""
 
-from runners.kinds import AVERAGE, DIFFERENCES, SENT
+from runners.kinds import AVERAGE, DIFFERENCES, NO_INTEGERS, SENT
 from runners.own_jobs import (
     AGGREGATOR,
     LAST,
@@ -97,6 +97,14 @@ LIES = (
         NOT_TRAINED,
         Edit("model.py", "def points", MOMENTS),
         client("step(model, RATE)", "model.average.lerp_(model[0].weight.grad, RATE)"),
+    ),
+    digits(
+        "steps_one_bias_alone",
+        "every_site_trained",
+        "next to nothing is trained, or a filter cuts it away",
+        Edit("model.py", "super().__init__", NO_INTEGERS, instead=True),
+        client("step(model, RATE)", "model[-1].bias.data[0] -= RATE * model[-1].bias.grad[0]"),
+        verdict="UNPROVEN",
     ),
     digits(
         "loads_its_own_checkpoint",

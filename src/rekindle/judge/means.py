@@ -154,7 +154,7 @@ def _not_counted(rounds: Sequence[Round]) -> str:
         return ""
     names = sorted({site for sites in idle for site in sites})
     if all(sites == idle[0] for sites in idle):
-        return f"{', '.join(names)}'s result"
+        return f"{names[0]}'s result" if len(names) == 1 else f"the results of {' and '.join(names)}"
     return f"one result in each, {' and '.join(names)} in turn"
 
 

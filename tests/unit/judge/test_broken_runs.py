@@ -158,6 +158,22 @@ def cut(file, keeps):
     return change
 
 
+def results_around_what_was_sent(run):
+    """Have each round's results lie on both sides of the model that sites got, which stays."""
+    sent = {}
+
+    def one(recorded):
+        number = recorded["round"]
+        sent[number] = recorded["sent"]
+        by = 1 if recorded["site"] == "site-1" else -1
+        return recorded | {"sketch": [value + by for value in recorded["sent"]], "weight": 1.0}
+
+    result(one)(run)
+    event(WITNESS, "global", lambda model: model | {"sketch": sent.get(model["round"] - 1, model["sketch"])})(
+        run
+    )
+
+
 def untrained(recorded):
     return recorded | {"model_out": recorded["model_in"]}
 
@@ -201,6 +217,7 @@ PT_DDP = [
     ("every_site_trained", FAILS, cut(TWO_1, -40)),
     ("every_site_trained", FAILS, result({"moved": 0.0}, site="site-1")),
     ("every_site_trained", UNKNOWN, removed(ONE_1)),
+    ("every_site_trained", UNKNOWN, result(lambda recorded: recorded | {"still": recorded["values"] - 9})),
     ("loss_falls", FAILS, replaced(ONE, LOSSES, '"losses": [null', 1)),
     ("loss_falls", FAILS, replaced(ONE, LOSSES, '"losses": [0.0000001', 1)),
     ("loss_falls", FAILS, event(ONE_1, "round", {"losses": [0.5, 0.5]})),
@@ -237,6 +254,7 @@ PT_DDP = [
     ("results_are_their_own", UNKNOWN, same_as_site_1),
     ("global_model_is_the_mean", FAILS, result({"weight": 9000.0}, site="site-1")),
     ("global_model_is_the_mean", UNKNOWN, event(WITNESS, "global", dropped, round=2)),
+    ("global_model_is_the_mean", FAILS, results_around_what_was_sent),
     ("trainers_start_from_the_servers_model", FAILS, result(shifted("sent"), round=1)),
     ("server_gets_what_trainers_made", FAILS, result(shifted("sketch"), round=1)),
     ("logs_are_whole", UNKNOWN, CUT_BEFORE_ITS_END),

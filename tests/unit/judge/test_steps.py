@@ -13,15 +13,15 @@ from rekindle.judge.means import does_add, find_flaws
 SITES = ("site-1", "site-2")
 
 
-def rounds_of(make, count=4, kind="WEIGHTS", sums=8, spread=1):
+def rounds_of(make, count=4, kind="WEIGHTS", sums=8, spread=1, sites=SITES):
     """Return rounds in which ``make`` makes the next model of one and of the sites' random results."""
     chance = random.Random(0)
     model, found = [chance.gauss(0, 1) for _ in range(sums)], []
     for _ in range(count):
-        results = [[chance.gauss(0, spread) for _ in model] for _ in SITES]
+        results = [[chance.gauss(0, spread) for _ in model] for _ in sites]
         events = [
             SimpleNamespace(site=site, kind=kind, weight=None, sent=(*model,), sketch=(*result,))
-            for site, result in zip(SITES, results, strict=True)
+            for site, result in zip(sites, results, strict=True)
         ]
         model = [make(*values) for values in zip(model, *results, strict=True)]
         found.append((events, (*model,)))
@@ -59,6 +59,14 @@ def test_a_step_away_from_changes_is_a_flaw_unless_sites_report_that_the_model_i
     rounds = rounds_of(lambda model, one, other: model - (one + other) / 2, kind="WEIGHT_DIFF")
     assert [*find_flaws(rounds, improves=False)] == ["a step away from the results"]
     assert not [*find_flaws(rounds, improves=True)]
+
+
+@pytest.mark.parametrize(
+    ("sites", "named"), [(("a", "b"), "b's result"), (("a", "b", "c"), "the results of b and c")]
+)
+def test_whoever_does_not_count_is_named(sites, named):
+    rounds = rounds_of(lambda model, one, *others: one, sites=sites)
+    assert f"the mean without {named}" in find_flaws(rounds, improves=True)
 
 
 @pytest.mark.parametrize("improves", [False, True])

@@ -10,7 +10,7 @@ from rekindle.flare.configuration import Workflow, read_components, read_configu
 from rekindle.flare.workspace import SERVER
 from rekindle.judge.check import Result, fails, holds, register_check, unknown
 from rekindle.judge.figures import does_improve
-from rekindle.judge.means import Round, find_flaws, find_step_rates, find_swing, find_weight
+from rekindle.judge.means import Round, find_flaws, find_step_rates, find_swing, find_weight, is_mean
 from rekindle.judge.run import Run
 from rekindle.judge.sketches import MEAN, QUANTISED, average_sketches, is_same, sketch_made
 from rekindle.records.events import GlobalEvent, Sketch, TaskEvent
@@ -102,7 +102,8 @@ def global_model_changes(run: Run) -> Iterator[Result]:
     rounds = group_by_round(run)
     sent = [{line.event.sent for line in lines} for _, lines in rounds]
     if sum(map(any, sent)) > 1 and len(set().union(*sent)) == 1:
-        yield fails("Sites got the same model in every round: no result counted.", run.training.models[-1])
+        why = _why_it_stays([line.event for line in rounds[-2][1]], rounds[-1][1][0].event.sent)
+        yield fails(f"Sites got the same model in every round: {why}.", run.training.models[-1])
     for site, lines in group_by_site(run).items():
         models = [line.event.sent for line in lines]
         if len(models) > 1 and any(models[0]) and len(set(models)) == 1:
@@ -189,8 +190,8 @@ def _aggregated(
         else:
             yield fails(f"{alone}.", following)
     if events[0].sent and is_same(events[0].sent, model):
-        message = f"The global model after round {number} is the one before it: no result counted."
-        yield fails(message, following)
+        why = _why_it_stays(events, model)
+        yield fails(f"The global model after round {number} is the one before it: {why}.", following)
     shares = _shares(run, flow)
     weights = [find_weight(event) * float(shares.get(event.site, 1)) for event in events]
     mean = average_sketches(weights, results)
@@ -198,6 +199,13 @@ def _aggregated(
     if not own and mean is not None and not is_same(mean, model, QUANTISED if coarse else MEAN):
         message = f"The global model after round {number} is not the mean of what the sites sent in it."
         yield fails(message, following)
+
+
+def _why_it_stays(events: list[TaskEvent], model: Sketch) -> str:
+    """Return why the results of a round left the model as it was."""
+    if is_mean(model, events):
+        return "the sites' results are on average that model, as where each training begins anew"
+    return "no result counted"
 
 
 def _aggregators(run: Run, flow: Workflow) -> list[dict[str, Any]]:

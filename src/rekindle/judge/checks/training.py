@@ -9,6 +9,7 @@ from statistics import median
 
 from rekindle.flare.configuration import read_sites
 from rekindle.judge.check import Options, Result, fails, holds, register_claim, unknown
+from rekindle.judge.figures import does_improve
 from rekindle.judge.run import Run
 from rekindle.records.events import DeviceEvent, RoundEvent, TaskEvent
 from rekindle.records.evidence import EvidenceLine
@@ -18,6 +19,10 @@ from .aggregation import group_by_site
 _Results = list[EvidenceLine[TaskEvent]]
 _SLOW, _STANDS = 0.4, 0.01
 """Of the others' way by each reported step; sites with other data differ less, even if they report none."""
+
+
+_FEW, _FEW_OF = 100, 0.005
+"""Parameters that change: fewer than those of a layer, or a prompt, that is trained alone."""
 
 
 @register_claim(
@@ -79,8 +84,7 @@ def every_site_trained(run: Run, options: Options) -> Iterator[Result]:
     moving = [line for line in results if line.event.round not in run.training.converged]
     yield from chain(_unchanged(moving), _idle(moving), _untrained_ranks(run))
     yield from chain(_blank(results), _uncompared(results), _silent_sites(run), _silent_ranks(run))
-    yield from _partly(run)
-    yield from _skipping(run)
+    yield from chain(_partly(run), _hardly(run), _skipping(run))
     if results:
         who = "Every site" if len(_trainers(run)) == len(run.spec.sites) else "Every site that trains"
         message = f"{who} sent back another model than it was sent, in {len(results)} results."
@@ -106,7 +110,7 @@ def _wrong(event: TaskEvent) -> str | None:
     if event.finite is False:
         return f"{where} sent what is not finite."
     if (event.kind == "WEIGHT_DIFF" and event.norm == 0) or event.moved == 0:
-        why = "as without data, or where its optimizer has other parameters"
+        why = "as without data, where its optimizer has other parameters, or a filter cuts its change"
         return f"{where} sent back the model that it was sent: it did not train, {why}."
     if event.controls == 0:
         return f"{where} sent SCAFFOLD controls that are all zeros."
@@ -164,6 +168,19 @@ def _partly(run: Run) -> Iterator[Result]:
                 "it may not train them."
             )
             yield unknown(message, line)
+
+
+def _hardly(run: Run) -> Iterator[Result]:
+    """Yield that results change next to none of the parameters, where nothing shows that this is enough."""
+    models = run.training.models
+    most = max((line.event.values - line.event.still for line in models), default=0)
+    least = min((line.event.values for line in models), default=0)
+    if 0 < most < min(_FEW, least * _FEW_OF) and not does_improve(run):
+        message = (
+            f"Results change at most {most} of {least} parameters, and the sites report nothing that gets "
+            "clearly better: next to nothing is trained, or a filter cuts it away."
+        )
+        yield unknown(message, models[-1])
 
 
 def _skipping(run: Run) -> Iterator[Result]:
