@@ -22,6 +22,12 @@ _FRAME = re.compile(
     r'^[ │|>]+File "(?P<file>[^"\n]{1,400})", line (?P<line>\d{1,7})(?:, in (?P<name>\S{1,100}))?',
     re.MULTILINE,
 )
+_COMPILED = re.compile(
+    r'^(?P<frames>[ ]{2}File "[^"\n]{1,400}", line \d{1,7}\n(?:[^\n]{0,2000}\n){1,3}?)'
+    r"(?P<kind>(?:Syntax|Indentation|Tab)Error): (?P<message>[^\n]{0,2000})$",
+    re.MULTILINE,
+)
+"""What Python says of the script that it is given, of which it runs nothing: no traceback."""
 _FOLDERS = r"[/\\]"
 _PACKAGE = re.compile(r"(?:-packages/|/python[\d.]{1,6}/(?!(?:site|dist)-)|<frozen )(?P<module>[\w/]{1,200})")
 """An installed package's file, or one of Python's own."""
@@ -90,6 +96,13 @@ def find_chains(text: Text) -> Iterator[tuple[RaisedException, ...]]:
 
 
 def _tracebacks(body: str) -> Iterator[re.Match[str]]:
+    found = list(_raised_in(body))
+    inside = [range(*match.span()) for match in found]
+    found += [match for match in _COMPILED.finditer(body) if not any(match.start() in one for one in inside)]
+    yield from sorted(found, key=lambda match: match.start())
+
+
+def _raised_in(body: str) -> Iterator[re.Match[str]]:
     for begins in re.finditer(r"Traceback \(most recent call last\):", body):
         start = body.rfind("\n", 0, begins.start()) + 1
         bare = not body[start : begins.start()].strip(" │|")

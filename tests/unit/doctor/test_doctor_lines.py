@@ -311,6 +311,15 @@ def test_a_limit_that_is_named_needs_no_mark_of_an_error():
     assert _diagnose("kernel: nf_conntrack: table full, dropping packet\n")[0].layer == "host"
 
 
+@pytest.mark.parametrize(
+    "imports", ["", 'Traceback (most recent call last):\n  File "/w/fit.py", line 3, in f\n']
+)
+def test_a_script_that_python_does_not_take_is_named_with_its_line(imports):
+    log = f'{imports}  File "/w/gate.py", line 2\n    def f(:\n          ^\nSyntaxError: invalid syntax\n'
+    (finding,) = _diagnose(log)
+    assert finding.cause == "A process raised SyntaxError: invalid syntax at gate.py:2."
+
+
 def test_a_program_that_a_package_installed_is_no_line_of_the_jobs():
     log = RAISED.format("main()").replace("/w/fit.py", "/v/bin/gate") + INSIDE.format("gate/cli")
     assert "cli.py:" in _diagnose(f"{log}ValueError: shut\n")[0].cause
