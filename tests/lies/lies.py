@@ -128,6 +128,18 @@ LIES = (
         ),
     ),
     digits(
+        "adds_noise_and_never_steps",
+        "every_site_trained",
+        "computes gradients, and no optimizer ever steps",
+        client("model.load_state_dict", f"model.load_state_dict(received.params)\n{OPTIMIZER}"),
+        client("step(model, RATE)", "pass"),
+        client(
+            "    params = ",
+            "params = {n: v + 1e-3 * torch.randn(v.shape) for n, v in model.state_dict().items()}",
+        ),
+        verdict="UNPROVEN",
+    ),
+    digits(
         "weight_decay_without_gradients",
         "every_site_trained",
         "or all were merely scaled",

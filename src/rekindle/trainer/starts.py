@@ -2,8 +2,8 @@
 """Notes where a trainer's steps begin from weights of its own, and not from the model that it got last.
 
 It reads the model, and then loads a checkpoint of its own. Weights show nothing of that once a run has
-converged. Also noted is a trainer that gets the same model for ever, as it sends nothing, and one that sends
-what training changed as the whole model. Only the standard library is imported here; arrays bring their own
+converged. Also noted is a trainer that gets the same model for ever, as it sends nothing, one that sends what
+training changed as the whole model, and one that computes gradients and applies none. Only the standard library is imported here; arrays bring their own
 methods.
 """
 
@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import wraps
 from math import isclose
 from operator import sub
 from types import ModuleType
@@ -41,7 +42,9 @@ class Starts(threading.local):
         self._uses, self._last, self._place = Uses(settles=False), None, ""
         self._got: Samples = {}
         self._own: deque[Samples] = deque(maxlen=_KEPT)
+        self._made: WeakSet[Any] = WeakSet()
         self._stepped: WeakSet[Any] = WeakSet()
+        self._steps = False
         self._took: bool | None = None
         self._turns = 0
 
@@ -56,8 +59,13 @@ class Starts(threading.local):
         self._got = _sample_arrays(select_floating(model.params or {}).values())
         self._stepped = WeakSet()
 
+    def make(self, optimizer: Any) -> None:
+        """Take an optimizer that is made."""
+        self._made.add(optimizer)
+
     def step(self, optimizer: Any) -> None:
         """See what the first step of an optimizer begins from, before it."""
+        self._steps = True
         if not self._got or optimizer in self._stepped:
             return
         held = (each for group in optimizer.param_groups for each in group["params"])
@@ -95,8 +103,20 @@ class Starts(threading.local):
             self._uses.note(self._place, self._took, by="steps")
         sent = _sample_arrays(select_floating(getattr(model, "params", None) or {}).values())
         if not str(getattr(model, "params_type", "")).endswith("DIFF"):
-            self._uses.note(find_line(), not self._is_change(sent), by="changes")
+            place = find_line()
+            self._uses.note(place, not self._is_change(sent), by="changes")
+            self._uses.note(place, not (sent and self._is_idle()), by="idles")
         self._own.append(sent)
+
+    def _is_idle(self) -> bool:
+        """Whether no optimizer ever stepped, and those that have gradients hold the model as it came."""
+        held = [array for one in self._made for group in one.param_groups for array in group["params"]]
+        held = [array for array in held if array.grad is not None and _sample_values(array)]
+        return not self._steps and bool(held) and all(map(self._is_as_it_came, held))
+
+    def _is_as_it_came(self, array: Any) -> bool:
+        got = self._got.get(tuple(array.shape), ())
+        return _sample_values(array) in {_round_values(values, array) for values in got}
 
     def _is_change(self, sent: Samples) -> bool:
         """Whether every array of the optimizers is sent without what it had in the model that came."""
@@ -113,12 +133,21 @@ class Starts(threading.local):
 
 
 def watch_steps(module: ModuleType, starts: Starts) -> None:
-    """From here on steps of torch's optimizers are noted."""
+    """From here on torch's optimizers and their steps are noted."""
 
     def note(optimizer: Any, arguments: Any, options: Any) -> None:
         with suppress(Exception):  # whatever becomes of our note, the trainer goes on
             starts.step(optimizer)
 
+    make = module.Optimizer.__init__
+
+    @wraps(make)
+    def made(optimizer: Any, *arguments: Any, **options: Any) -> None:
+        make(optimizer, *arguments, **options)
+        with suppress(Exception):  # as above
+            starts.make(optimizer)
+
+    module.Optimizer.__init__ = made
     module.register_optimizer_step_pre_hook(note)
 
 

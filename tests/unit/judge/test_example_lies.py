@@ -57,6 +57,16 @@ def used(*right, by="reads"):
     return change
 
 
+def gradients_unapplied(kept):
+    """Return what has a site record that it applies no gradient, and results correlate so with its model."""
+
+    def change(folder):
+        used(False, by="idles")(folder)
+        of_results(lambda event: {**event, "kept": kept})(folder)
+
+    return change
+
+
 def grows(trained, relative, sent=3.0):
     """Return what has every site move so much further in each round, and the models grow, unsaid."""
 
@@ -176,6 +186,7 @@ LIES = {
         "a site sent zeros": one_result(norm=0.0),
         "a site sent nothing": one_result(values=0, bytes=0, norm=None, finite=None),
         "a result was compared with nothing": one_result(moved=None),
+        "a site computed gradients that nothing applied": gradients_unapplied(0.9),
         "a site sent trees": one_result(values=0, norm=None, finite=None, moved=None),
         "no result is of training": of_results(lambda event: {**event, "task": "validate"}),
     },
@@ -254,6 +265,11 @@ def test_it_passes_as_it_was_recorded(example):
     assert (verdict.verdict, verdict.cause) == ("PASS", None)
     assert len(verdict.rounds) == 6
     assert result_of(verdict, "saved_models_load").state == "holds"
+
+
+def test_a_gradient_that_is_sent_itself_is_no_lie(example):
+    gradients_unapplied(0.1)(example)
+    assert not [result for result in judge_run(example).evidence if "computes gradients" in result.message]
 
 
 @pytest.mark.parametrize(("check", "lie"), CASES)

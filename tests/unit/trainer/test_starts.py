@@ -60,9 +60,11 @@ def rounds(tmp_path, monkeypatch):
     client = SimpleNamespace(get_site_name=lambda: "site-2", receive=None, send=lambda model: None)
     monkeypatch.setitem(sys.modules, "nvflare.client.api", client)
     hooks, noted = [], starts.Starts()
-    starts.watch_steps(SimpleNamespace(register_optimizer_step_pre_hook=hooks.append), noted)
+    made = type("Made", (Optimizer,), {})
+    starts.watch_steps(SimpleNamespace(register_optimizer_step_pre_hook=hooks.append, Optimizer=made), noted)
 
-    def run(*exchanges, times=1):
+    def run(*exchanges, times=1, unused=()):
+        kept = [made(*map(Array, arrays)) for arrays in unused]
         got = iter([model for exchange in exchanges for model in [exchange[0]] * times])
         client.receive = lambda: next(got, None)
         loads.watch_receipts(client, noted.receive)
@@ -73,6 +75,7 @@ def rounds(tmp_path, monkeypatch):
             for optimizer in optimizers:
                 hooks[0](optimizer, (), {})
             client.send(sent)
+        assert len(kept) == len(unused)
         found = tmp_path / "site-2.server.jsonl"
         lines = found.read_text().splitlines() if found.exists() else []
         return [(one["place"], one["right"], one["by"]) for one in map(json.loads, lines)]
@@ -116,6 +119,27 @@ def steps(*arrays, **options):
 def test_steps_from_weights_of_its_own_are_recorded(rounds, second, third, recorded):
     first = (model(A), steps(A), model(B))
     assert rounds(first, (model(C), second, model(D)), (model(E), third, model(A))) == recorded
+
+
+@pytest.mark.parametrize(
+    ("got", "optimizers", "sent", "recorded"),
+    [
+        (A, [], model(B), [("client.py:5", False, "idles")]),
+        (A, steps(A), model(B), []),
+        (C, [], model(B), []),
+        (A, [], SimpleNamespace(params=None), []),
+        (A, [], SimpleNamespace(params=model(B).params, params_type="DIFF"), []),
+    ],
+    ids=[
+        "none steps",
+        "one steps",
+        "changed by hand",
+        "nothing sent",
+        "a difference, which a gradient may be",
+    ],
+)
+def test_gradients_that_nothing_applies_are_recorded(rounds, got, optimizers, sent, recorded):
+    assert rounds((model(got), optimizers, sent), unused=[(A,)]) == recorded
 
 
 SQUARES = [0.25 * number**2 for number in range(40)]

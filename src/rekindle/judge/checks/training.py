@@ -21,6 +21,8 @@ _SLOW, _STANDS = 0.4, 0.01
 """Of the others' way by each reported step; sites with other data differ less, even if they report none."""
 
 
+_OF_IT = 0.5
+"""Correlation of a model with the one that it was made of; a gradient has less."""
 _FEW, _FEW_OF = 100, 0.005
 """Parameters that change: fewer than those of a layer, or a prompt, that is trained alone."""
 
@@ -84,7 +86,7 @@ def every_site_trained(run: Run, options: Options) -> Iterator[Result]:
     moving = [line for line in results if line.event.round not in run.training.converged]
     yield from chain(_unchanged(moving), _idle(moving), _untrained_ranks(run))
     yield from chain(_blank(results), _uncompared(results), _silent_sites(run), _silent_ranks(run))
-    yield from chain(_partly(run), _hardly(run), _skipping(run))
+    yield from chain(_partly(run), _hardly(run), _skipping(run), _unstepped(run))
     if results:
         who = "Every site" if len(_trainers(run)) == len(run.spec.sites) else "Every site that trains"
         message = f"{who} sent back another model than it was sent, in {len(results)} results."
@@ -181,6 +183,19 @@ def _hardly(run: Run) -> Iterator[Result]:
             "clearly better: next to nothing is trained, or a filter cuts it away."
         )
         yield unknown(message, models[-1])
+
+
+def _unstepped(run: Run) -> Iterator[Result]:
+    """Yield each site that computes gradients which nothing applies; a gradient itself is no such model."""
+    by_site = group_by_site(run)
+    for note in (note for note in run.misuses if note.event.by == "idles"):
+        theirs = [line.event for line in by_site.get(note.event.site, ())]
+        if theirs and all(event.kept and event.kept > _OF_IT for event in theirs):
+            message = (
+                f"{note.event.site} computes gradients, and no optimizer ever steps before it sends a model at "
+                f"{note.event.place}: what changed in its model is no training."
+            )
+            yield unknown(message, note)
 
 
 def _skipping(run: Run) -> Iterator[Result]:
