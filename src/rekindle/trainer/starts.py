@@ -2,9 +2,9 @@
 """Notes where a trainer's steps begin from weights of its own, and not from the model that it got last.
 
 It reads the model, and then loads a checkpoint of its own. Weights show nothing of that once a run has
-converged. Also noted is a trainer that gets the same model for ever, as it sends nothing, one that sends what
-training changed as the whole model, and one that computes gradients and applies none. Only the standard library is imported here; arrays bring their own
-methods.
+converged. Also noted is a trainer that gets the same model for ever, as it sends nothing, one that sends
+what training changed as the whole model, and one that computes gradients and applies none. Only the standard
+library is imported here; arrays bring their own methods.
 """
 
 import threading
