@@ -130,7 +130,7 @@ LIES = (
     digits(
         "adds_noise_and_never_steps",
         "every_site_trained",
-        "computes gradients, and no optimizer ever steps",
+        "computes gradients, and no optimizer steps",
         client("model.load_state_dict", f"model.load_state_dict(received.params)\n{OPTIMIZER}"),
         client("step(model, RATE)", "pass"),
         client(

@@ -192,7 +192,7 @@ def _unstepped(run: Run) -> Iterator[Result]:
         theirs = [line.event for line in by_site.get(note.event.site, ())]
         if theirs and all(event.kept and event.kept > _OF_IT for event in theirs):
             message = (
-                f"{note.event.site} computes gradients, and no optimizer ever steps before it sends a model at "
+                f"{note.event.site} computes gradients, and no optimizer steps before it sends a model at "
                 f"{note.event.place}: what changed in its model is no training."
             )
             yield unknown(message, note)
