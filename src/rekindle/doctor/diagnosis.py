@@ -94,7 +94,7 @@ def _diagnosis(
     kept = list(by_name.values())
     if kept and kept[0].rank == "echo":
         of_echo = ((part, of) for part, of in by_text if any(one.is_at(kept[0]) for one in of))
-        kept[:0] = filter(None, [find_followed(*next(of_echo, (parts[0], [])), kept[0])])
+        kept[:0] = filter(None, [find_followed(part, of, kept[0]) for part, of in islice(of_echo, 1)])
     if kept and kept[0].rank in ("cause", "warning", "symptom"):
         kept = [one for one in kept if one.rank != "guess"]
     findings = [

@@ -177,6 +177,15 @@ Traceback (most recent call last):
 ValueError: shapes differ"""
 
 
+def test_an_exception_that_only_follows_and_has_no_log_has_no_cause(tmp_path):
+    (tmp_path / "evidence").mkdir()
+    _exception(
+        tmp_path, kind="torch.distributed.elastic.multiprocessing.errors.ChildFailedError", message="x"
+    )
+    (finding,) = diagnose_run(tmp_path)
+    assert finding.echo
+
+
 def test_an_exception_that_no_entry_knows_is_dug_out_of_the_sites_log(clean_run):
     _log(clean_run, f"{TRACEBACK}\nlauncher completed with status failed at time 1.0")
     root, echo = diagnose_run(clean_run)
