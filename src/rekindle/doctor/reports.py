@@ -12,7 +12,7 @@ from . import exceptions
 from .ansible_results import find_failed_task, find_settled_hosts, read_rest
 from .prefixes import TRAINER, find_producer
 from .roles import MemberLogs, find_contact
-from .scan import SHORT, Match, cut_line, find_advice, make_find, quote_place, search_catalogue
+from .scan import SHORT, Match, find_advice, make_find, quote_place, search_catalogue
 from .shapes import load_shape
 from .subjects import Level, Meaning, Subject, find_subject
 from .texts import Text
@@ -106,14 +106,9 @@ def find_followed(text: Text, found: Iterable[Match], echo: Match) -> Match | No
     covered = {line for one in found for line in one.covers}
     before = range(echo.at - 1, max(0, echo.at - _FOLLOWS), -1)
     for number in (*before, *range(echo.at + 1, min(text.last, echo.at + _FOLLOWS) + 1)):
-        content = text.content(number).strip()
-        if number not in covered and _FAILS.search(content) and not _BENIGN.search(content):
-            remedy = f"{_READ} {find_advice(content)}".strip()
-            cause = cut_line(content, SHORT)
-            finding = Finding(
-                name="unknown_error", cause=cause, layer=None, remedy=remedy, confidence="possible"
-            )
-            return make_find(text, number, "symptom", finding)._replace(doubt=2)
+        line = _line(text, number, of_nvflare=False)
+        if number not in covered and _FAILS.search(line.text) and not _BENIGN.search(line.text):
+            return next(_single(text, line._replace(level=True, warns=False), set()), None)
     return None
 
 
@@ -168,18 +163,21 @@ def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
         return
     layer = line.layer if about is _NOTHING else row.layer
     meaning = f"{row.meaning}: " if row.meaning else ""
-    advice = find_advice(line.hint) or find_advice(message)
     finding = Finding(
         name=f"{layer.lower()}_error" if layer else "unknown_error",
         cause=meaning + quote_place(message, about.start, SHORT - len(meaning)),
         layer=layer,
-        remedy=row.remedy if sure else f"{_READ} {advice or row.remedy}".strip(),
+        remedy=row.remedy if sure else f"{_READ} {_advise(line, message) or row.remedy}".strip(),
         confidence="likely" if sure else "possible",
     )
     lines = range(line.number, line.through + 1)
     rank = "warning" if line.warns else row.rank
     doubt = {"all": 0, "": 1, "little": 2}[row.tells]
     yield make_find(text, line.number, rank, finding, lines)._replace(doubt=doubt)
+
+
+def _advise(line: ReportLine, message: str) -> str:
+    return find_advice(line.hint) or find_advice(message)
 
 
 def _lines(text: Text) -> Iterator[ReportLine]:

@@ -37,8 +37,8 @@ def _in_file(path: Path) -> tuple[str, ...]:
     try:
         lines = read_package_file(path)
     except (OSError, ValueError, AttributeError, TypeError, yaml.YAMLError) as error:
-        reason = (isinstance(error, OSError) and error.strerror) or " ".join(str(error).split())
-        which = (isinstance(error, OSError) and error.filename) or path
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        which = getattr(error, "filename", None) or path
         fix = "correct it, or list the packages as requirements: in job.yml."
         raise RecordError(f"{which} cannot be read: {reason.rstrip('.')}.", fix) from None
     return _normal(lines, path)

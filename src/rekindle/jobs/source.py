@@ -200,23 +200,23 @@ class Source:
     @property
     def unread(self) -> str:
         """Where the script that is run is no Python of this release; empty if it is, or is none."""
-        if not self.entry.endswith(".py"):
-            return ""
-        try:
-            ast.parse(self.text(self.entry))
-        except SyntaxError as error:
-            return f"{self.entry}:{error.lineno} is no Python {sys.version_info[0]}.{sys.version_info[1]}"
-        except (ValueError, RecursionError):
-            return f"{self.entry} is not read"
-        return ""
+        found = self._parse(self.entry) if self.entry.endswith(".py") else ""
+        return found if isinstance(found, str) else ""
 
     def script(self, name: str) -> Script | None:
         """Return a script of that name; None if it is not there or is no Python."""
+        found = self._parse(name)
+        return None if isinstance(found, str) else found
+
+    def _parse(self, name: str) -> Script | str:
+        """Return a script, or where and that it is no Python of this release."""
         text = self.text(name)
         try:
             return Script(name, text, ast.parse(text))
-        except (SyntaxError, ValueError, RecursionError):
-            return None
+        except SyntaxError as error:
+            return f"{name}:{error.lineno} is no Python {sys.version_info[0]}.{sys.version_info[1]}"
+        except (ValueError, RecursionError):
+            return f"{name} is not read"
 
 
 def is_exported_job(folder: Path) -> bool:

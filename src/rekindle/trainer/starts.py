@@ -44,7 +44,7 @@ class Starts(threading.local):
         self._own: deque[Samples] = deque(maxlen=_KEPT)
         self._made: WeakSet[Any] = WeakSet()
         self._stepped: WeakSet[Any] = WeakSet()
-        self._steps = False
+        self._ever_stepped = False
         self._took: bool | None = None
         self._turns = 0
 
@@ -65,11 +65,10 @@ class Starts(threading.local):
 
     def step(self, optimizer: Any) -> None:
         """See what the first step of an optimizer begins from, before it."""
-        self._steps = True
+        self._ever_stepped = True
         if not self._got or optimizer in self._stepped:
             return
-        held = (each for group in optimizer.param_groups for each in group["params"])
-        moved = [each for each in held if each.grad is not None]
+        moved = _list_with_gradients([optimizer])
         if not moved:
             return
         self._stepped.add(optimizer)
@@ -110,19 +109,19 @@ class Starts(threading.local):
 
     def _is_idle(self) -> bool:
         """Whether no optimizer ever stepped, and those that have gradients hold the model as it came."""
-        held = [array for one in self._made for group in one.param_groups for array in group["params"]]
-        held = [array for array in held if array.grad is not None and _sample_values(array)]
-        return not self._steps and bool(held) and all(map(self._is_as_it_came, held))
-
-    def _is_as_it_came(self, array: Any) -> bool:
-        got = self._got.get(tuple(array.shape), ())
-        return _sample_values(array) in {_round_values(values, array) for values in got}
+        if self._ever_stepped:
+            return False
+        held = [
+            (array, began) for array in _list_with_gradients(self._made) if (began := _sample_values(array))
+        ]
+        return bool(held) and all(
+            began in self._list_known(tuple(array.shape), array)[0] for array, began in held
+        )
 
     def _is_change(self, sent: Samples) -> bool:
         """Whether every array of the optimizers is sent without what it had in the model that came."""
-        held = [array for one in self._stepped for group in one.param_groups for array in group["params"]]
         found: list[bool] = []
-        for array in held:
+        for array in _list_arrays(self._stepped):
             shape, now = tuple(array.shape), _sample_values(array)
             befores = [before for before in self._got.get(shape, ()) if before]
             if not (now and befores and any(sent.get(shape, ()))):
@@ -149,6 +148,14 @@ def watch_steps(module: ModuleType, starts: Starts) -> None:
 
     module.Optimizer.__init__ = made
     module.register_optimizer_step_pre_hook(note)
+
+
+def _list_arrays(optimizers: Iterable[Any]) -> list[Any]:
+    return [array for one in optimizers for group in one.param_groups for array in group["params"]]
+
+
+def _list_with_gradients(optimizers: Iterable[Any]) -> list[Any]:
+    return [array for array in _list_arrays(optimizers) if array.grad is not None]
 
 
 def _sample_arrays(arrays: Iterable[Any]) -> Samples:

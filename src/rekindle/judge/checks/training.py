@@ -19,8 +19,6 @@ from .aggregation import group_by_site
 _Results = list[EvidenceLine[TaskEvent]]
 _SLOW, _STANDS = 0.4, 0.01
 """Of the others' way by each reported step; sites with other data differ less, even if they report none."""
-
-
 _OF_IT = 0.5
 """Correlation of a model with the one that it was made of; a gradient has less."""
 _FEW, _FEW_OF = 100, 0.005
