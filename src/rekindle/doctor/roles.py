@@ -151,7 +151,8 @@ def find_ended_scripts(logs: list[Text]) -> Match | None:
 def find_overwritten(logs: list[Text]) -> Match | None:
     """Find a server's log that began after NVFlare's console: it is another run's."""
     console = next((log for log in logs if log.file == folders.JOB_LOG), None)
-    server = next((log for log in logs if log.file.endswith(f"/{SERVER}/{LOG}")), None)
+    servers = [log for log in logs if log.begins and log.file.endswith(f"/{SERVER}/{LOG}")]
+    server = min(servers, key=lambda log: log.begins, default=None)  # of the first simulation of several
     if console is None or server is None or not "" < console.begins < server.begins:
         return None
     if _FEDERATED in server.raw[:_FIRST_LINE]:  # its parent process logs before it

@@ -258,6 +258,16 @@ def test_a_servers_log_that_begins_after_the_console_is_another_runs(clean_run):
     assert _names(diagnose_run(clean_run))[0] == "two_runs_of_one_name"
 
 
+def test_a_later_simulation_of_one_script_is_no_other_run_whatever_its_name(clean_run):
+    edit(clean_run / "job.log", "2026", "2025")  # of the first one, whose workspace sorts last
+    first = clean_run / "job/workspace/z/server"
+    first.mkdir(parents=True)
+    (first / "log.txt").write_text((clean_run / "job.log").read_text())
+    assert diagnose_run(clean_run) == ()
+    (first / "log.txt").unlink()
+    assert _names(diagnose_run(clean_run)) == ["two_runs_of_one_name"]
+
+
 def test_of_equal_causes_the_earliest_is_the_root(tmp_path):
     lines = ((1, 9, "CUDA error: invalid device ordinal"), (2, 3, "No module named 'tenseal'"))
     for site, second, line in lines:
