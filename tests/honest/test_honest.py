@@ -16,7 +16,7 @@ from runners.kinds import (
     optimizer,
     quantised,
 )
-from runners.own_jobs import JOB_OF_CLASSES, Edit, OwnJob, aggregator, client, own_workflow, swarm
+from runners.own_jobs import HONEST, JOB_OF_CLASSES, Edit, OwnJob, aggregator, client, own_workflow, swarm
 
 EIGHT = "x, y = (x[:8], y[:8]) if site else (x, y)"
 HALF = "params = {n: v.half() if v.is_floating_point() else v for n, v in model.state_dict().items()}"
@@ -118,7 +118,21 @@ for rate in (0.1, 0.2):
     run = recipe.execute(SimEnv(num_clients=a.sites))
     print("Result:", run.get_result())
 """.strip()
+FIRST_STATISTICS = """
+from nvflare.recipe import SimEnv
+from nvflare.recipe.fedstats import FedStatsRecipe
+from table import Table
 
+sites = [f"site-{number + 1}" for number in range(args.sites)]
+recipe = FedStatsRecipe(
+    name="statistics",
+    stats_output_path="statistics/found.json",
+    sites=sites,
+    statistic_configs={"count": {}, "mean": {}},
+    stats_generator=Table(),
+)
+recipe.execute(SimEnv(clients=sites, num_threads=len(sites)))
+""".strip()
 PRINTS = """
 print("Errors show as\\n\\nTraceback (most recent call last):\\n  and its lines")
 print(f"MeanSquaredError: {loss.item():.3f}")
@@ -174,13 +188,19 @@ if fl_ctx.get_identity_name() == "site-2":
 """.strip()
 
 
-def line(name, edit):
-    return OwnJob(name, "fitted_line", (edit,), fields=(("environment", "torch"),))
+def line(name, *edits):
+    return OwnJob(name, "fitted_line", edits, fields=(("environment", "torch"),))
 
 
 JOBS = (
     line("sites_with_names", Edit("job.py", "job.to(runner", NAMES, instead=True)),
     line("two_simulations", Edit("job.py", "", TWO_RECIPES)),
+    line(
+        "statistics_then_training",
+        Edit("job.py", "job = FedJob", FIRST_STATISTICS),
+        Edit("table.py", "", (HONEST / "statistics" / "table.py").read_text()),
+        Edit("job.yml", "  - claim: every_site_trained", "  - claim: statistics_complete"),
+    ),
     OwnJob("scikit_learn", "sklearn_sgd"),
     OwnJob("clusters", "sklearn_kmeans"),
     OwnJob("support_vectors", "sklearn_svm"),

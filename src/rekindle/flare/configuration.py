@@ -20,6 +20,8 @@ class Flow(NamedTuple):
     done: str | None = None
     """Regular expression of its message at the end."""
     trains: bool = True
+    claim: str = ""
+    """The claim of a job on what it leaves, which is no model."""
     refusable: frozenset[str] = frozenset()
     """Tasks that a site may refuse in a good run."""
     least: str = ""
@@ -36,7 +38,13 @@ _FEDAVG_DONE = r"Finished FedAvg\."
 _SAG_DONE = r"Finished ScatterAndGather Training\."
 _SAG = Flow(5, round_done=r"Round \d{1,9} finished\.", done=_SAG_DONE, least="min_clients")
 _VALIDATED = (("submit_model", 1), ("validate", None))
-_CROSS_SITE = Flow(None, _VALIDATED, trains=False, refusable=frozenset({"submit_model"}))
+_CROSS_SITE = Flow(
+    None,
+    _VALIDATED,
+    trains=False,
+    claim="cross_validation_complete",
+    refusable=frozenset({"submit_model"}),
+)
 FLOWS = {
     "FedAvg": Flow(5, round_done=AGGREGATED, done=_FEDAVG_DONE),
     "FedAvgLR": Flow(5, round_done=r"Newton-Raphson updates: ", done=_FEDAVG_DONE),
@@ -51,16 +59,24 @@ FLOWS = {
     "GlobalModelEval": Flow(None, (("validate", None),), trains=False),
     "EvalController": Flow(None, (("validate", 1),), trains=False, logs_metrics=True),
     "StatisticsController": Flow(
-        None, (("fed_stats", 2),), done=r"task fed_stats control flow end\.", trains=False
+        None,
+        (("fed_stats", 2),),
+        done=r"task fed_stats control flow end\.",
+        trains=False,
+        claim="statistics_complete",
     ),
-    "KM": Flow(None, (("train", 2),), trains=False),
-    "KM_HE": Flow(None, (("train", 3),), trains=False),
-    "FlowerController": Flow(None, (("config", 1), ("start", 1)), trains=False),
+    "KM": Flow(None, (("train", 2),), trains=False, claim="survival_curves_fall"),
+    "KM_HE": Flow(None, (("train", 3),), trains=False, claim="survival_curves_fall"),
+    "FlowerController": Flow(
+        None, (("config", 1), ("start", 1)), trains=False, claim="flower_results_received"
+    ),
     "SwarmServerController": Flow(1, (("swarm_config", None),), between_sites=True),
     "CrossSiteEvalServerController": Flow(None, (("cse_config", 1),), trains=False),
     "InitializeGlobalWeights": Flow(None, (("get_weights", 1),), trains=False),
 }
 """By the name of the class in NVFlare 2.7, or in its example for Kaplan-Meier."""
+OUTPUTS = frozenset(flow.claim for flow in FLOWS.values()) - {""}
+"""The claims on what a workflow leaves that trains no model."""
 _OF_SVM = "nvflare.app_opt.sklearn.svm_assembler.SVMAssembler"
 
 
@@ -85,6 +101,11 @@ class Workflow:
     def may_stop(self) -> bool:
         """Whether it may end before its last round."""
         return bool(self.arguments.get("stop_cond") or self.arguments.get("allow_early_termination"))
+
+    def is_subject_of(self, claim: str) -> bool:
+        """Whether it leaves what ``claim`` speaks of; one of a class that is not known may leave a model."""
+        own = self.flow.claim if self.flow else ""
+        return claim == own if claim in OUTPUTS else self.flow is None or self.flow.trains
 
     def count_sampled(self, sites: int) -> int:
         """Return how many of ``sites`` take part in a round."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The register of checks: what each needs, the runs to which it applies, and its result for one run."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -71,6 +71,12 @@ class Check(NamedTuple):
     needs: tuple[Need, ...]
     unless: Callable[[Run], str | None] | None = None
     """Returns why the check does not apply to a run, in one sentence; None if it does."""
+    of_all: bool = True
+    """Whether it speaks of every simulation of a run; else of those whose workflows leave its subject."""
+
+    def speaks_of(self, run: Run) -> bool:
+        """Whether it speaks of a simulation."""
+        return self.of_all or any(flow.is_subject_of(self.name) for flow in run.account.flows)
 
     def result(self, run: Run, options: dict[str, Any] | None = None) -> ClaimResult:
         """Apply the check to ``run``.
@@ -121,12 +127,14 @@ def register_check(
     return register
 
 
-def register_claim(*, holds: str, needs: tuple[Need, ...] = ()) -> Callable[[ClaimQuestion], ClaimQuestion]:
+def register_claim(
+    *, holds: str, needs: tuple[Need, ...] = (), of_all: bool = False
+) -> Callable[[ClaimQuestion], ClaimQuestion]:
     """Register a question that is asked of the runs whose job names it in its proof, with its options."""
 
     def register(question: ClaimQuestion) -> ClaimQuestion:
         name = question.__name__
-        CHECKS[name] = Check(name, question, frozenset({"claim"}), holds, needs)
+        CHECKS[name] = Check(name, question, frozenset({"claim"}), holds, needs, of_all=of_all)
         return question
 
     return register
@@ -146,6 +154,19 @@ def check_claims(run: Run, named: Claim) -> ClaimResult:
     if not is_claim(named.claim):
         return _recorded(named.claim, unknown(f"No check is named {named.claim}."), run.folder)
     return CHECKS[named.claim].result(run, named.options)
+
+
+def check_simulations(runs: Sequence[Run]) -> tuple[ClaimResult, ...]:
+    """Return the worst result of each claim and check over the simulations of one run.
+
+    A claim that speaks of none of them is asked of all.
+    """
+    evidence = []
+    for results in zip(*map(check_run, runs), strict=True):
+        check = CHECKS.get(results[0].claim)
+        own = [result for run, result in zip(runs, results, strict=True) if check and check.speaks_of(run)]
+        evidence.append(min(own or results, key=rank_result))
+    return tuple(evidence)
 
 
 def check_run(run: Run) -> list[ClaimResult]:

@@ -20,15 +20,6 @@ from .logs import Logs
 from .run import Run
 from .sites import RunSites, drop_sites, find_gone_sites, name_sites
 
-OUTPUTS = {
-    "CrossSiteModelEval": "cross_validation_complete",
-    "CrossSiteEval": "cross_validation_complete",
-    "StatisticsController": "statistics_complete",
-    "KM": "survival_curves_fall",
-    "KM_HE": "survival_curves_fall",
-    "FlowerController": "flower_results_received",
-}
-"""The claim on the results of a workflow, by its class."""
 _PROOF = (folders.EVENTS, folders.ALL_SAMPLES, f"{folders.EVIDENCE}/", ALL_LOGS, folders.JOB_LOG)
 """Files that prove something."""
 
@@ -130,7 +121,5 @@ def _configurations(lines: list[EvidenceLine[Any]], file: str) -> dict[str, dict
 
 def _claims(account: Account) -> list[Claim]:
     """Return what the run's files alone can show."""
-    outputs = (OUTPUTS[flow.kind] for flow in account.flows if flow.kind in OUTPUTS)
-    return [
-        Claim(claim=name) for name in ("every_site_took_part", "rounds_completed", *dict.fromkeys(outputs))
-    ]
+    outputs = dict.fromkeys(flow.flow.claim for flow in account.flows if flow.flow and flow.flow.claim)
+    return [Claim(claim=name) for name in ("every_site_took_part", "rounds_completed", *outputs)]

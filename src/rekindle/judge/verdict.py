@@ -27,7 +27,7 @@ from rekindle.records import (
 from rekindle.records.base import has_schema
 
 from . import summary
-from .check import CHECKS, check_run, rank_result
+from .check import CHECKS, check_simulations
 from .known_issues import KnownIssue, find_known_issue
 from .measurements import describe_judgement
 from .opener import open_run, open_workspace, split_simulations
@@ -85,8 +85,7 @@ def _judged(run_dir: Path, spec: RunSpec | None) -> tuple[VerdictRecord, Diagnos
     """Return the verdict, what the doctor found of a run that may have failed, and why it is no PASS."""
     ours = spec is not None or has_schema(run_dir / folders.SPEC)
     run = open_run(run_dir, spec) if ours else open_workspace(locate_workspace(run_dir))
-    by_check = zip(*map(check_run, split_simulations(run)), strict=True)
-    evidence = tuple(min(of_simulations, key=rank_result) for of_simulations in by_check)
+    evidence = check_simulations(split_simulations(run))
     verdict, seen = _verdict(run, evidence)
     found = _diagnosis(run, run_dir, verdict, evidence)
     findings = found.findings if found else ()

@@ -19,7 +19,8 @@ _WITH_A_REASON = (
 
 
 @register_claim(
-    holds="Every announced site returned each task that the workflows have for it, with something in it."
+    holds="Every announced site returned each task that the workflows have for it, with something in it.",
+    of_all=True,
 )
 def every_site_took_part(run: Run, options: Options) -> Result:
     """A workflow that samples its sites for each round may leave some out of all."""
@@ -82,7 +83,7 @@ def _asked(flow: Workflow, kind: Flow) -> list[tuple[str, int | None]]:
     return [(name, wanted) for name, wanted in flow.tasks().items() if name not in kind.refusable]
 
 
-@register_claim(holds="Every workflow went on to its end, with every round that it announced.")
+@register_claim(holds="Every workflow went on to its end, with every round that it announced.", of_all=True)
 def rounds_completed(run: Run, options: Options) -> Result:
     account, example = run.account, run.spec.job.example
     shown = "rounds" not in run.spec.job.assumed
