@@ -128,7 +128,7 @@ recipe = FedStatsRecipe(
     name="statistics",
     stats_output_path="statistics/found.json",
     sites=sites,
-    statistic_configs={"count": {}, "mean": {}},
+    statistic_configs={"count": {}, "sum": {}, "mean": {}},
     stats_generator=Table(),
 )
 recipe.execute(SimEnv(clients=sites, num_threads=len(sites)))
@@ -199,7 +199,7 @@ JOBS = (
         "statistics_then_training",
         Edit("job.py", "job = FedJob", FIRST_STATISTICS),
         Edit("table.py", "", (HONEST / "statistics" / "table.py").read_text()),
-        Edit("job.yml", "  - claim: every_site_trained", "  - claim: statistics_complete"),
+        Edit("job.yml", "- claim: every_site_trained", "- claim: statistics_complete"),
     ),
     OwnJob("scikit_learn", "sklearn_sgd"),
     OwnJob("clusters", "sklearn_kmeans"),
