@@ -35,6 +35,7 @@ HALVED = (
     "twentyeighth_failures.txt",
     "thirtyfourth_failures.txt",
     "thirtyfifth_failures.txt",
+    "thirtysixth_failures.txt",
 )
 
 

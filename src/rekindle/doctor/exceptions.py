@@ -53,6 +53,12 @@ _REPORTS = re.compile(
 """What ends a process on request, or reports of another, whose own traceback follows."""
 
 
+_INTRODUCES = re.compile(
+    r"[\s:]*\n(?:[^\n]{0,200}\n){0,3}?(?:Original )?Traceback \(most recent call last\):"
+)
+"""Follows an exception that has no message but another process's traceback."""
+
+
 class RaisedException(NamedTuple):
     """One exception of a traceback."""
 
@@ -70,6 +76,8 @@ class RaisedException(NamedTuple):
     """What to do about one of which no more is known, if an installed package raises it."""
     raiser: str = ""
     """The module of its last frame; ``<module>`` if a package raises as it is imported."""
+    introduces: bool = False
+    """Whether another process's traceback is all its message."""
 
     @property
     def text(self) -> str:
@@ -79,7 +87,7 @@ class RaisedException(NamedTuple):
     @property
     def reports(self) -> bool:
         """Whether it only reports that something else failed or ended."""
-        return bool(_REPORTS.match(self.text))
+        return self.introduces or bool(_REPORTS.match(self.text))
 
 
 def find_chains(text: Text) -> Iterator[tuple[RaisedException, ...]]:
@@ -130,7 +138,8 @@ def _raised(text: Text, match: re.Match[str]) -> RaisedException:
     gives = f"See what {place if own else 'the job'} gives to {module.partition('/')[0]}"
     of_package = inside and "-packages/" in inside[0]
     remedy = f"{gives}, which raises this: settings, arguments and data." if of_package else ""
-    return RaisedException(match["kind"], message, place, *ends, more, remedy, at)
+    introduces = not (match["message"] or "").strip() and bool(_INTRODUCES.match(text.body, match.end()))
+    return RaisedException(match["kind"], message, place, *ends, more, remedy, at, introduces)
 
 
 def find_next(text: Text, number: int) -> str:
