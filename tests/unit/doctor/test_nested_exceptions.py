@@ -46,7 +46,7 @@ def test_one_that_has_its_own_words_is_the_first():
 def test_a_cells_prefix_is_no_part_of_what_it_says():
     log = (
         "2026-03-01 16:20:31,224 - CoreCell - ERROR - "
-        "[ME=site-1.9fb6d1b0-26ef-44b1-9b89-9f4f3cfc5d3e O=server D=site-1] cannot decode: it has no decomposer\n"
+        "[ME=site-1.9fb6d1b0-26ef-44b1-9b89-9f4f3cfc5d3e O=server] cannot decode: it has no decomposer\n"
     )
     assert root(log).cause.endswith(": cannot decode: it has no decomposer")
 
