@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
+from operator import itemgetter
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -24,6 +25,9 @@ _PATH = re.compile(
 """A path, or a command with its arguments."""
 _CLOSING = re.compile(r"(?:\(os error|[ .?)'\"\d])*")
 _SHORT, _FEW, _LONG = 5, 10, 12
+_BEGIN = 3
+"""Letters by which words are looked up."""
+_PLACE = itemgetter(0)
 
 
 class Meaning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -132,10 +136,13 @@ def load_tables() -> tuple[Table, ...]:
 
 
 @cache
-def _words() -> list[tuple[str, str, Meaning]]:
-    """Return all words, the longest first: the specific before the generic; each after its beginning."""
+def _words() -> dict[str, list[tuple[int, str, str, Meaning]]]:
+    """Return all words by the letters with which they begin, each with its place: the longest is the first."""
     pairs = sorted(((words, row) for row in load_rows() for words in row.words), key=lambda one: -len(one[0]))
-    return [(words.partition("*")[0], words, row) for words, row in pairs]
+    found: dict[str, list[tuple[int, str, str, Meaning]]] = {}
+    for place, (words, row) in enumerate(pairs):
+        found.setdefault(words[:_BEGIN], []).append((place, words.partition("*")[0], words, row))
+    return found
 
 
 @lru_cache(maxsize=4096)
@@ -197,8 +204,11 @@ def _find_codes(message: str) -> Iterator[Subject]:
 def _find_words(text: str) -> Iterator[Subject]:
     """Yield the known words in ``text``, the longest first, but none within longer ones."""
     covered: list[Subject] = []
-    for beginning, words, row in _words():
-        if beginning in text and (match := make_expression(words).search(text)):
+    by_beginning = _words()
+    begun = by_beginning.keys() & {text[at : at + _BEGIN] for at in range(len(text))}
+    begins = [one for letters in begun for one in by_beginning[letters] if one[1] in text]
+    for _, _, words, row in sorted(begins, key=_PLACE):
+        if match := make_expression(words).search(text):
             one = Subject(row, *match.span(), _weigh(row, *match.span()))
             if not any(other.start <= one.start and one.end <= other.end for other in covered):
                 covered.append(one)

@@ -183,6 +183,11 @@ def test_a_warning_names_the_cause_of_a_symptom_after_it_and_of_no_other(raised,
     assert root(f"{log}{WARNING}").layer == "job"
 
 
+def test_words_begin_with_the_letters_by_which_they_are_looked_up():
+    words = [words for row in load_rows() for words in row.words]
+    assert [one for one in words if "*" in one[:3] or len(one) < 3] == []
+
+
 def test_no_word_stands_in_more_failures_of_other_layers_than_of_its_own():
     texts_of = [(hide_paths(" ".join(one.log.split())), one.layers) for one in FAILURES if not one.held]
     wide = []
