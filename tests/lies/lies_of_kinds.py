@@ -63,6 +63,9 @@ if parameter.grad is not None:
 LOSS = 'flare.send(flare.FLModel(params=params, params_type="{kind}", meta=meta, metrics={{"loss": {loss}}}))'
 OWN_MODEL = "None if flare.is_evaluate() else model.load_state_dict(received.params)"
 SUM = "sum(model.params[n] for model in self.got)"
+SENDS_AN_ERROR = (
+    'flare.send(flare.FLModel(params=params, meta=meta, metrics={"val_rmse": loss.item() ** 0.5}))'
+)
 MEAN_OF_SEEN = """
 seen = globals().setdefault("seen", [])
 seen.append({n: torch.as_tensor(v).double() for n, v in received.params.items()})
@@ -173,11 +176,12 @@ LIES_OF_KINDS = (
         verdict="UNPROVEN",
     ),
     of(
-        "selects_the_highest_loss",
+        "selects_the_highest_error",
         "digits",
         "reported_metrics_are_finite",
-        "the one of the highest loss, which is its worst",
-        Edit("job.py", "    min_clients=", 'key_metric="loss",'),
+        "the one of the highest val_rmse, which is its worst",
+        Edit("job.py", "    min_clients=", 'key_metric="val_rmse",'),
+        client("    flare.send", SENDS_AN_ERROR),
         verdict="UNPROVEN",
     ),
     of(

@@ -137,7 +137,7 @@ def load_tables() -> tuple[Table, ...]:
 
 @cache
 def _words() -> dict[str, list[tuple[int, str, str, Meaning]]]:
-    """Return all words by the letters with which they begin, each with its place: the longest is the first."""
+    """Return all words by the letters with which they begin, and the place of each: the longest is first."""
     pairs = sorted(((words, row) for row in load_rows() for words in row.words), key=lambda one: -len(one[0]))
     found: dict[str, list[tuple[int, str, str, Meaning]]] = {}
     for place, (words, row) in enumerate(pairs):

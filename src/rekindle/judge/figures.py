@@ -8,7 +8,14 @@ from itertools import combinations
 from .run import Run
 
 LOSS = "loss"
-"""Ends the name of a metric that is better if it is lower, but for parts of the loss, as ``kl_loss``."""
+"""Ends the name of a loss, and of parts of it, as ``kl_loss``."""
+_ERRORS = {
+    *(LOSS, "brier", "cer", "deviance", "ece", "eer", "err", "error", "fid", "logloss", "mae", "mape"),
+    *("mse", "msle", "nll", "nmse", "nrmse", "perplexity", "ppl", "rmse", "rmsle", "smape", "wape", "wer"),
+}
+"""Words with which the name of a metric ends that is better if it is lower."""
+_TURNED = {"inv", "inverse", "minus", "neg", "negated", "negative"}
+"""Words before one that turn it."""
 _STAGES = {
     *("train", "training", "val", "valid", "validation", "eval", "evaluation", "test", "total", "final"),
     *("mean", "avg", "average", "global", "local", "epoch", "round", "running", "batch", "step"),
@@ -39,6 +46,12 @@ def is_score(name: str) -> bool:
     return not _SCORES.isdisjoint(re.split(r"[^a-z0-9]+", name.lower()))
 
 
+def is_error(name: str) -> bool:
+    """Whether a metric is better if it is lower, by the name that such a measure has."""
+    words = [word for word in re.split(r"[^a-z]+", name.lower()) if word]
+    return not _ERRORS.isdisjoint(words[-1:]) and _TURNED.isdisjoint(words)
+
+
 def is_loss(name: str) -> bool:
     """Whether a metric is a complete loss, which falls where a model learns; a part of one may rise."""
     words = [word for word in re.split(r"[^a-z]+", name.lower()) if word]
@@ -46,13 +59,14 @@ def is_loss(name: str) -> bool:
 
 
 def does_improve(run: Run) -> bool:
-    """Return whether every site's losses, or every site's scores, get clearly better over the rounds."""
-    losses = [
-        [1 / value if value > 0 else 0.0 for value in one] for one in list_series(run, is_loss).values()
+    """Return whether every site's losses, errors or scores get clearly better over the rounds."""
+    falling = [
+        [[1 / value if value > 0 else 0.0 for value in one] for one in list_series(run, is_one).values()]
+        for is_one in (is_loss, is_error)
     ]
     return any(
         bool(series) and all(map(_rises, series))
-        for series in (losses, [*list_series(run, is_score).values()])
+        for series in (*falling, [*list_series(run, is_score).values()])
     )
 
 

@@ -29,7 +29,7 @@ BAD = {
     "cross-val-no-model": ("FAIL", "A file is missing: Unable to load NP Model: FileNotFoundError"),
     "mlflow-at-sites-refused": ("FAIL", "site-1 logged: Receiver initialize failed with The filesystem"),
     "flower-no-data": ("FAIL", "Flower's round 1 had 0 results and 2 failures of 2 sites."),
-    "external-trainer-died": ("HUNG", "A process raised TypeError: expect 'weight_mean' value to be"),
+    "external-trainer-died": ("HUNG", "TypeError: expect 'weight_mean' value to be an instance of float"),
     "waits-for-trainers": ("UNPROVEN", "waits for the task train of site-1, site-2, which runs, was stopped"),
 }
 CONFIG = "server/simulate_job/app_server/config/config_fed_server.json"

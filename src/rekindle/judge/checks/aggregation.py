@@ -189,7 +189,8 @@ def _aggregated(
             yield unknown(f"{alone}: {own} may choose one, as Krum does, or lose the others.", following)
         else:
             yield fails(f"{alone}.", following)
-    if events[0].sent and is_same(events[0].sent, model):
+    stays = events[0].sent and is_same(events[0].sent, model)
+    if stays and events[0].round not in run.training.converged:
         why = _why_it_stays(events, model)
         yield fails(f"The global model after round {number} is the one before it: {why}.", following)
     shares = _shares(run, flow)

@@ -18,7 +18,7 @@ from rekindle.judge.check import (
     register_claim,
     unknown,
 )
-from rekindle.judge.figures import LOSS, is_loss, is_score, list_series
+from rekindle.judge.figures import is_error, is_loss, is_score, list_series
 from rekindle.judge.run import Run
 from rekindle.records.events import FinalEvent, RoundEvent
 
@@ -76,7 +76,7 @@ def reported_metrics_are_finite(run: Run) -> Iterator[Result]:
         figures = [value for (_, metric), of in values.items() if metric == name for value in of]
         if not figures:
             yield unknown(f"The job selects its best model by {name}, a metric that no site reported.")
-        elif highest and name.lower().endswith(LOSS) and all((value or 0) > 0 for value in figures):
+        elif highest and is_error(name) and all((value or 0) > 0 for value in figures):
             yield unknown(
                 f"The job selects as its best model the one of the highest {name}, which is its worst: "
                 f"report -{name}, or have the selector negate_key_metric."

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A last round in which sites only measure the model, which they send back as it is."""
+
+from dataclasses import replace
+
+import pytest
+
+from rekindle.judge.check import CHECKS
+from rekindle.judge.opener import open_run
+from rekindle.records.events import GlobalEvent, TaskEvent
+from rekindle.records.evidence import EvidenceLine
+
+COUNTS = {1: (8.0, 2.0), 2: (2.0, 10.0)}
+SUMS = (10.0, 12.0)
+SERVER = {
+    "workflows": [
+        {"id": "controller", "path": "workflows.ScatterAndGather", "args": {"aggregator_id": "aggregator"}}
+    ],
+    "components": [{"id": "aggregator", "path": "counts.Sums", "args": {}}],
+}
+
+
+def result(site, number, sent, sketch):
+    """Return what the server recorded of a site's result of a round."""
+    moved = 0.0 if sent == sketch else 9.0
+    return TaskEvent(
+        time=float(number),
+        site=f"site-{site}",
+        task="train",
+        round=number,
+        return_code="OK",
+        kind="WEIGHTS",
+        values=960,
+        bytes=7680,
+        finite=True,
+        norm=10.0,
+        moved=moved,
+        trained=moved,
+        sketch=sketch,
+        sent=sent,
+        metrics={"accuracy": 0.9},
+    )
+
+
+@pytest.fixture
+def judged(clean_run):
+    """Return how a check ends with counts that sites sent in round 0, and results of theirs in round 1."""
+    run = open_run(clean_run)
+    run = replace(run, workspace=replace(run.workspace, configurations={"server": SERVER}))
+
+    def judged(check, measured):
+        events = [result(site, 0, (), counts) for site, counts in COUNTS.items()]
+        events += [result(site, 1, SUMS, sketch) for site, sketch in measured.items()]
+        events += [GlobalEvent(time=float(number), round=number, sketch=SUMS) for number in (1, 2)]
+        lines = [EvidenceLine(event, "evidence/server.jsonl", n) for n, event in enumerate(events, 1)]
+        return CHECKS[check].result(replace(run, lines=lines)).state
+
+    return judged
+
+
+def test_a_model_that_all_sites_send_back_stays(judged):
+    assert judged("global_model_is_the_mean", dict.fromkeys(COUNTS, SUMS)) == "holds"
+    assert judged("every_site_trained", dict.fromkeys(COUNTS, SUMS)) == "holds"
+
+
+def test_a_model_that_stays_though_a_site_trained_is_a_failure(judged):
+    assert judged("global_model_is_the_mean", {1: SUMS, 2: (14.0, 12.0)}) == "fails"
