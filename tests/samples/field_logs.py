@@ -36,6 +36,7 @@ HALVED = (
     "thirtyfourth_failures.txt",
     "thirtyfifth_failures.txt",
     "thirtysixth_failures.txt",
+    "thirtyseventh_failures.txt",
 )
 
 
