@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from itertools import combinations
 
 from .run import Run
@@ -27,6 +28,8 @@ _SCORES = {
     *("sensitivity", "specificity", "ssim"),
 }
 """Words in the name of a metric that is better if it is higher."""
+_COUNTED, _EXACT = 1000, 1e-7
+"""Of a share, as an accuracy is: of how many it may be, and how close to it its number is."""
 _BETTER, _MOSTLY, _LEAST = 1.25, 0.85, 4
 """Of figures that get better: last by first, pairs of rounds of which the later is better, and rounds."""
 
@@ -56,6 +59,13 @@ def is_loss(name: str) -> bool:
     """Whether a metric is a complete loss, which falls where a model learns; a part of one may rise."""
     words = [word for word in re.split(r"[^a-z]+", name.lower()) if word]
     return words[-1:] == [LOSS] and _STAGES.issuperset(words[:-1])
+
+
+def is_measured(name: str, value: float | None) -> bool:
+    """Whether a figure is of a site's own data: a loss, or no simple share, as chance may give two sites."""
+    if value is None or is_loss(name):
+        return value is not None
+    return abs(float(Fraction(value).limit_denominator(_COUNTED)) - value) > _EXACT
 
 
 def does_improve(run: Run) -> bool:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from operator import itemgetter, sub
 
 from rekindle.judge.check import Result, fails, holds, register_check, unknown
-from rekindle.judge.figures import is_loss
+from rekindle.judge.figures import is_measured
 from rekindle.judge.means import does_add
 from rekindle.judge.run import Run
 from rekindle.judge.sketches import reject_vector, share_left, sketch_made
@@ -46,7 +46,7 @@ def _others_data(run: Run) -> str | None:
 def results_are_their_own(run: Run) -> Iterator[Result]:
     seen: dict[Sketch, TaskEvent] = {}
     models: dict[Sketch, int | None] = {}
-    alike: list[str] = []
+    same: dict[str, list[EvidenceLine[TaskEvent]]] = {}
     for line in (line for line in run.training.models if line.event.round not in run.training.converged):
         models.setdefault(line.event.sent, line.event.round)
         if any(line.event.sketch) and line.event.sketch in models:
@@ -58,20 +58,19 @@ def results_are_their_own(run: Run) -> Iterator[Result]:
         event, earlier = line.event, seen.setdefault(line.event.sketch, line.event)
         if not any(event.sketch) or (earlier.site, earlier.round) == (event.site, event.round):
             continue
-        same_round = event.round == earlier.round
-        if same_round and event.metrics == earlier.metrics and any(map(is_loss, event.metrics)):
-            alike.append(
-                f"{event.site} and {earlier.site} sent the same weights and metrics in round {event.round}, "
-                "as sites do that have the same data and seed."
-            )
+        if event.round == earlier.round and event.metrics and event.metrics == earlier.metrics:
+            same.setdefault(f"{event.site} and {earlier.site}", []).append(line)
         else:
+            yield unknown(_say_copied(event, earlier), line)
+    for sites, lines in same.items():
+        first = lines[0].event
+        if any(is_measured(*figure) for line in lines for figure in line.event.metrics.items()):
             message = (
-                f"{event.site} sent in round {event.round} the weights of {earlier.site} in round "
-                f"{earlier.round}, to the last digit."
+                f"{sites} sent the same weights and metrics in round {first.round}, as sites do that have"
             )
-            yield unknown(message, line)
-    if alike:
-        yield holds(alike[0], run.training.models[-1])
+            yield holds(f"{message} the same data and seed.", run.training.models[-1])
+        else:
+            yield unknown(_say_copied(first, seen[first.sketch]), lines[0])
     for site, theirs in group_by_site(run).items():
         for before, line in pairwise(theirs):
             if _mixes(line.event, before.event):
@@ -80,6 +79,13 @@ def results_are_their_own(run: Run) -> Iterator[Result]:
                     "got: nothing shows that it trained."
                 )
                 yield unknown(message, line)
+
+
+def _say_copied(event: TaskEvent, earlier: TaskEvent) -> str:
+    return (
+        f"{event.site} sent in round {event.round} the weights of {earlier.site} in round {earlier.round}, "
+        "to the last digit."
+    )
 
 
 def _mixes(event: TaskEvent, before: TaskEvent) -> bool:

@@ -168,7 +168,7 @@ def _by_models(run: Run, flow: Workflow) -> Result:
 
 def _chosen(run: Run, flow: Workflow, seen: dict[str, int], wanted: int) -> Result | None:
     """Judge a user's own class that ended by itself, or chose its sites for each round; None for others."""
-    counts, events = {*seen.values()}, [line.event for line in run.training.models]
+    counts, events = {*seen.values()}, [line.event for line in run.training.models or run.training.results]
     sent = list(dict.fromkeys(event.sent for event in events))  # each is a round, numbered or not
     rounds = (
         (event.site, sent.index(event.sent) if event.round is None else event.round) for event in events
