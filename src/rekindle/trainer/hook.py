@@ -101,7 +101,7 @@ def _simulate_here(module: ModuleType) -> None:
 
     def setup(self: Any) -> Any:
         root, chosen = Path(os.environ[WORKSPACE]), Path(self.workspace)
-        name = chosen.name if chosen.parent == root else Path(self.job_folder).stem
+        name = chosen.name if chosen.parent == root else Path(self.job_folder).resolve().stem
         earlier = {
             path.name for path in root.glob("*/") if [part.name for part in path.iterdir()] != [_GIVEN]
         }

@@ -77,6 +77,15 @@ def test_a_simulation_in_the_runs_folder_has_the_name_that_its_recipe_chose(root
     assert simulator()(root / "digits").workspace == str(root / "digits")
 
 
+@pytest.mark.parametrize("folder", [".", "./", "app/.."])
+def test_a_simulation_of_the_folder_in_which_it_is_started_has_that_ones_name(
+    root, tmp_path, monkeypatch, folder
+):
+    (tmp_path / "sums/app").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "sums")
+    assert simulator()(tmp_path / "chosen", job_folder=folder).workspace == str(root / "sums")
+
+
 @pytest.mark.parametrize("folder", ["jobs/hello.zip", "jobs/hello"])
 def test_a_later_simulation_has_a_folder_and_a_server_of_its_own(root, tmp_path, folder):
     simulate = simulator(lambda runner: Path(runner.workspace).mkdir())

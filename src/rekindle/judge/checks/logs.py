@@ -2,7 +2,7 @@
 """The logs of NVFlare's server and sites, and job.py's output, are without an error."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Literal
@@ -178,12 +178,14 @@ def find_printed_failures(records: list[LogRecord]) -> Iterator[tuple[LogRecord,
     "federated", holds="What job.py printed has no error of NVFlare's and no traceback but harmless ones."
 )
 def job_printed_no_error(run: Run) -> Iterator[Result]:
+    """An exception that is printed before the last result of a site, and is not logged, was overcome."""
     if not any(line.strip() for line in run.logs.printed) and (_owes_lines(run) or not run.logs.printed):
         yield unknown("What job.py printed was not kept.")
-    records = (record for name in run.members for record in run.logs.records(name))
+    records = [record for name in run.members for record in run.logs.records(name)]
     logged = {(record.match[1], record.message) for record in records if record.level in _BAD_LEVELS}
+    last = max((record.match[1] for record in records if RETURNED.search(record.message)), default="")
     headed = of_site = None
-    for number, line in enumerate(run.logs.printed, 1):
+    for number, (line, before) in enumerate(_list_next_times(run.logs.printed), 1):
         console = CONSOLE.match(line)
         logger, level = (console[2] or "", console[3]) if console else ("", "")
         printed = _TORCH.sub("", line[console.end() :] if console else line)
@@ -194,13 +196,27 @@ def job_printed_no_error(run: Run) -> Iterator[Result]:
             of_site = headed
         headed = bool(console) if _TRACEBACK.search(printed) else None
         if of_site is not None and RAISED.match(printed):
-            result, message, of_site = unknown if of_site else fails, printed, None  # a site's went on
+            result, message = unknown if of_site else fails, printed  # a site's went on
+            if not console and before < last and not _LASTING.search(printed):
+                result = holds
+            of_site = None
         elif not console and _DIED.match(printed):
             message = printed
         if message is None or is_about_lost(message, run.sites.lost):
             continue
         if not _is_harmless("job", logger, message, after_end=True):
-            yield result(f"Line {number} of job.log: {message[:300]}", folders.JOB_LOG)
+            then = ", and results came after it." if result is holds else ""
+            yield result(f"Line {number} of job.log: {message[:300]}{then}", folders.JOB_LOG)
+
+
+def _list_next_times(lines: Sequence[str]) -> list[tuple[str, str]]:
+    """Return each line of job.py's, and when NVFlare's console printed its next one; late if it did not."""
+    found, after = [], "~"
+    for line in reversed(lines):
+        console = CONSOLE.match(line)
+        after = console[1] if console else after
+        found.append((line, after))
+    return found[::-1]
 
 
 def _owes_lines(run: Run) -> bool:
