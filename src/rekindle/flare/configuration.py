@@ -38,13 +38,8 @@ _FEDAVG_DONE = r"Finished FedAvg\."
 _SAG_DONE = r"Finished ScatterAndGather Training\."
 _SAG = Flow(5, round_done=r"Round \d{1,9} finished\.", done=_SAG_DONE, least="min_clients")
 _VALIDATED = (("submit_model", 1), ("validate", None))
-_CROSS_SITE = Flow(
-    None,
-    _VALIDATED,
-    trains=False,
-    claim="cross_validation_complete",
-    refusable=frozenset({"submit_model"}),
-)
+_EVALUATION = Flow(None, (("validate", None),), trains=False, claim="cross_validation_complete")
+_CROSS_SITE = _EVALUATION._replace(tasks=_VALIDATED, refusable=frozenset({"submit_model"}))
 FLOWS = {
     "FedAvg": Flow(5, round_done=AGGREGATED, done=_FEDAVG_DONE),
     "FedAvgLR": Flow(5, round_done=r"Newton-Raphson updates: ", done=_FEDAVG_DONE),
@@ -56,8 +51,8 @@ FLOWS = {
     "CyclicController": Flow(5),
     "CrossSiteModelEval": _CROSS_SITE,
     "CrossSiteEval": _CROSS_SITE._replace(done=r"Stop Cross-Site Evaluation\."),
-    "GlobalModelEval": Flow(None, (("validate", None),), trains=False),
-    "EvalController": Flow(None, (("validate", 1),), trains=False, logs_metrics=True),
+    "GlobalModelEval": _EVALUATION,
+    "EvalController": _EVALUATION._replace(tasks=(("validate", 1),), logs_metrics=True),
     "StatisticsController": Flow(
         None,
         (("fed_stats", 2),),

@@ -121,5 +121,6 @@ def _configurations(lines: list[EvidenceLine[Any]], file: str) -> dict[str, dict
 
 def _claims(account: Account) -> list[Claim]:
     """Return what the run's files alone can show."""
-    outputs = dict.fromkeys(flow.flow.claim for flow in account.flows if flow.flow and flow.flow.claim)
+    kinds = (flow.flow for flow in account.flows if flow.flow and not flow.flow.logs_metrics)
+    outputs = dict.fromkeys(kind.claim for kind in kinds if kind.claim)
     return [Claim(claim=name) for name in ("every_site_took_part", "rounds_completed", *outputs)]

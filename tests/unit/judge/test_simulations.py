@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from msgspec.structs import replace as replaced
 
-from rekindle.judge.check import check_simulations
+from rekindle.judge.check import CHECKS, check_simulations
 from rekindle.judge.opener import open_run, split_simulations
 from rekindle.records import Claim
 from rekindle.records.events import TaskEvent
@@ -45,6 +45,17 @@ def test_a_claim_on_no_simulation_is_asked_of_all(simulations):
     training, statistics = simulations
     assert states([statistics])["every_site_trained"] == "unknown"
     assert states([training, training])["statistics_complete"] == "unknown"
+
+
+@pytest.mark.parametrize("kind", ["CrossSiteModelEval", "GlobalModelEval", "EvalController"])
+def test_an_evaluation_is_all_that_a_claim_on_its_metrics_is_of(simulations, kind):
+    training, statistics = simulations
+    server = {"workflows": [{"id": "eval", "path": f"nvflare.{kind}", "args": {}}]}
+    evaluation = replace(
+        statistics, workspace=replace(statistics.workspace, configurations={"server": server})
+    )
+    check = CHECKS["cross_validation_complete"]
+    assert [check.speaks_of(run) for run in (training, statistics, evaluation)] == [False, False, True]
 
 
 def test_every_simulation_has_to_be_complete(simulations):
