@@ -118,21 +118,11 @@ for rate in (0.1, 0.2):
     run = recipe.execute(SimEnv(num_clients=a.sites))
     print("Result:", run.get_result())
 """.strip()
-FIRST_STATISTICS = """
-from nvflare.recipe import SimEnv
-from nvflare.recipe.fedstats import FedStatsRecipe
-from table import Table
-
-sites = [f"site-{number + 1}" for number in range(args.sites)]
-recipe = FedStatsRecipe(
-    name="statistics",
-    stats_output_path="statistics/found.json",
-    sites=sites,
-    statistic_configs={"count": {}, "sum": {}, "mean": {}},
-    stats_generator=Table(),
+FIRST_STATISTICS = (
+    (HONEST / "statistics" / "job.py")
+    .read_text()
+    .replace("parser.parse_args()", "parser.parse_known_args()[0]")
 )
-recipe.execute(SimEnv(clients=sites, num_threads=len(sites)))
-""".strip()
 PRINTS = """
 print("Errors show as\\n\\nTraceback (most recent call last):\\n  and its lines")
 print(f"MeanSquaredError: {loss.item():.3f}")
@@ -197,7 +187,8 @@ JOBS = (
     line("two_simulations", Edit("job.py", "", TWO_RECIPES)),
     line(
         "statistics_then_training",
-        Edit("job.py", "job = FedJob", FIRST_STATISTICS),
+        Edit("job.py", "job = FedJob", "import counts"),
+        Edit("counts.py", "", FIRST_STATISTICS),
         Edit("table.py", "", (HONEST / "statistics" / "table.py").read_text()),
         Edit("job.yml", "- claim: every_site_trained", "- claim: statistics_complete"),
     ),

@@ -51,8 +51,6 @@ _REPORTS = re.compile(
     r"\w{1,120}: Caught \w{1,80} in "
 )
 """What ends a process on request, or reports of another, whose own traceback follows."""
-
-
 _INTRODUCES = re.compile(
     r"[\s:]*\n(?:[^\n]{0,200}\n){0,3}?(?:Original )?Traceback \(most recent call last\):"
 )

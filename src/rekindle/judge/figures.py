@@ -8,10 +8,10 @@ from itertools import combinations
 
 from .run import Run
 
-LOSS = "loss"
+_LOSS = "loss"
 """Ends the name of a loss, and of parts of it, as ``kl_loss``."""
 _ERRORS = {
-    *(LOSS, "brier", "cer", "deviance", "ece", "eer", "err", "error", "fid", "logloss", "mae", "mape"),
+    *(_LOSS, "brier", "cer", "deviance", "ece", "eer", "err", "error", "fid", "logloss", "mae", "mape"),
     *("mse", "msle", "nll", "nmse", "nrmse", "perplexity", "ppl", "rmse", "rmsle", "smape", "wape", "wer"),
 }
 """Words with which the name of a metric ends that is better if it is lower."""
@@ -58,7 +58,7 @@ def is_error(name: str) -> bool:
 def is_loss(name: str) -> bool:
     """Whether a metric is a complete loss, which falls where a model learns; a part of one may rise."""
     words = [word for word in re.split(r"[^a-z]+", name.lower()) if word]
-    return words[-1:] == [LOSS] and _STAGES.issuperset(words[:-1])
+    return words[-1:] == [_LOSS] and _STAGES.issuperset(words[:-1])
 
 
 def is_measured(name: str, value: float | None) -> bool:

@@ -2,15 +2,9 @@
 """Whether a result is overdue, by how long rounds took before."""
 
 import pytest
+from samples.results import make_result
 
 from rekindle.driver.results import RoundResults
-from rekindle.records.events import TaskEvent
-
-
-def _event(site, number, task="train"):
-    fields = {"return_code": "OK", "kind": "WEIGHTS", "values": 1, "bytes": 4, "finite": True}
-    fields |= {"norm": 1.0, "moved": 1.0, "metrics": {}}
-    return TaskEvent(time=0.0, site=site, task=task, round=number, **fields)
 
 
 @pytest.fixture
@@ -21,7 +15,7 @@ def results():
 def _rounds(results, count, seconds, sites=("a", "b")):
     for number in range(count):
         for site in sites:
-            results.take(_event(site, number), seconds * (number + 1))
+            results.take(make_result(site, number), seconds * (number + 1))
 
 
 def test_it_is_after_a_few_times_the_longest_round(results):
@@ -51,11 +45,11 @@ def test_after_the_last_round_there_is_no_more(results):
 
 def test_one_that_is_missing_in_the_last_round_is_overdue(results):
     _rounds(results, 3, 1)
-    results.take(_event("a", 3), 4)
+    results.take(make_result("a", 3), 4)
     assert results.find_overdue(300) is not None
 
 
 def test_a_workflow_of_no_rounds_owes_none(results):
     for number in range(3):
-        results.take(_event("a", None, "validate"), number)
+        results.take(make_result("a", None, task="validate"), number)
     assert results.find_overdue(9_999) is None

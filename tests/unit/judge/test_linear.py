@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element
 
 import pytest
 from msgspec.structs import replace
+from samples.results import make_result
 
 from rekindle.environments.indexes import mask_credentials
 from rekindle.hostfacts import nvidia
@@ -17,7 +18,7 @@ from rekindle.judge.check import check_run
 from rekindle.judge.checks import exchange, gpus, messages, outputs, times
 from rekindle.judge.opener import open_run, open_workspace
 from rekindle.records import Device, EnvRecord, HostRecord, JobRound, PlanRecord, read_record, write_record
-from rekindle.records.events import DeviceEvent, GpuSample, RoundEvent, SampleEvent, TaskEvent
+from rekindle.records.events import DeviceEvent, GpuSample, RoundEvent, SampleEvent
 from rekindle.records.evidence import EvidenceLine
 from rekindle.report.html import make_plots
 from rekindle.report.reports import write_reports
@@ -104,12 +105,6 @@ def _trainers(n):
     return [*map(_device, range(n)), *(_sample(i, i) for i in range(n))]
 
 
-def _result(number):
-    fields = {"return_code": "OK", "kind": "WEIGHTS", "values": 1, "bytes": 4, "finite": True}
-    fields |= {"norm": 1.0, "moved": 1.0, "metrics": {}}
-    return TaskEvent(time=float(number), site="site-1", task="train", round=number, **fields)
-
-
 @pytest.fixture
 def a_run(clean_run):
     """Return the recorded run with events of our own instead of its own."""
@@ -131,7 +126,7 @@ READERS = {
     "devices and samples": (_trainers, summary.summarise_devices),
     "trainers of a GPU": (_trainers, lambda run: gpus._warm(run, "GPU-1", ["site-1 rank 0"])),
     "results of a task": (
-        lambda n: [_result(i) for i in range(4 * n)],  # a square of fewer takes no time either
+        lambda n: [make_result("site-1", i) for i in range(4 * n)],  # a square of fewer takes no time either
         lambda run: list(exchange.server_recorded_every_result(run)),
     ),
 }

@@ -32,9 +32,8 @@ def printed(example):
 def test_an_exception_after_which_results_came_was_overcome(printed):
     result = printed("FileNotFoundError: /data/site-2.csv not found.")
     assert result.state == "holds"
-    assert result.message.endswith(
-        "FileNotFoundError: /data/site-2.csv not found., and results came after it."
-    )
+    assert result.message.startswith("Results came after line ")
+    assert result.message.endswith(" of job.log: FileNotFoundError: /data/site-2.csv not found.")
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,10 @@
 from dataclasses import replace
 
 import pytest
+from samples.results import make_result, record_events
 
 from rekindle.judge.check import CHECKS
 from rekindle.judge.opener import open_run
-from rekindle.records.events import TaskEvent
-from rekindle.records.evidence import EvidenceLine
 
 
 @pytest.fixture
@@ -18,28 +17,11 @@ def judged(clean_run):
 
     def judged(*rounds):
         events = [
-            TaskEvent(
-                time=float(number),
-                site=site,
-                task="train",
-                round=number,
-                return_code="OK",
-                kind="WEIGHTS",
-                values=960,
-                bytes=7680,
-                finite=True,
-                norm=10.0,
-                moved=9.0,
-                trained=9.0,
-                sketch=(number + 1.0, 4.0),
-                sent=(float(number), 7.0),
-                metrics=metrics,
-            )
+            make_result(site, number, sketch=(number + 1.0, 4.0), sent=(float(number), 7.0), metrics=metrics)
             for number, both in enumerate(rounds)
             for site, metrics in zip(("site-1", "site-2"), both, strict=True)
         ]
-        lines = [EvidenceLine(event, "evidence/server.jsonl", n) for n, event in enumerate(events, 1)]
-        return CHECKS["results_are_their_own"].result(replace(run, lines=lines))
+        return CHECKS["results_are_their_own"].result(replace(run, lines=record_events(events)))
 
     return judged
 

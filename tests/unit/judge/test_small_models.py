@@ -4,11 +4,10 @@
 import dataclasses
 
 import pytest
+from samples.results import make_result, record_events
 
 from rekindle.judge.checks.ancestry import results_come_from_the_global_model
 from rekindle.judge.opener import open_run
-from rekindle.records.events import TaskEvent
-from rekindle.records.evidence import EvidenceLine
 
 FACTORISED = ((0.186, 5.86), (0.180, 5.89), (0.183, 5.87))
 """What three sites keep of two factors of 60 x 8, and how much larger they make them: 150 steps, NumPy."""
@@ -25,28 +24,17 @@ def found(clean_run):
 
     def judged(*results):
         events = (
-            TaskEvent(
-                time=float(number),
-                site=f"site-{number}",
-                task="train",
-                round=0,
-                return_code="OK",
-                kind="WEIGHTS",
-                values=960,
-                bytes=7680,
-                finite=True,
-                norm=10.0,
-                moved=9.0,
-                trained=9.0,
+            make_result(
+                f"site-{number}",
+                0,
                 kept=kept,
                 relative=relative,
                 sketch=(float(number), 1.0),
                 sent=(0.1, 0.1),
-                metrics={},
             )
             for number, (kept, relative) in enumerate(results, 1)
         )
-        lines = [EvidenceLine(event, "evidence/server.jsonl", n) for n, event in enumerate(events, 1)]
+        lines = record_events(events)
         results = results_come_from_the_global_model(dataclasses.replace(run, lines=lines))
         return [result for result in results if "first result" in result.message]
 

@@ -4,11 +4,11 @@
 from dataclasses import replace
 
 import pytest
+from samples.results import make_result, record_events
 
 from rekindle.judge.check import CHECKS
 from rekindle.judge.opener import open_run
-from rekindle.records.events import GlobalEvent, TaskEvent
-from rekindle.records.evidence import EvidenceLine
+from rekindle.records.events import GlobalEvent
 
 COUNTS = {1: (8.0, 2.0), 2: (2.0, 10.0)}
 SUMS = (10.0, 12.0)
@@ -21,25 +21,10 @@ SERVER = {
 
 
 def result(site, number, sent, sketch):
-    """Return what the server recorded of a site's result of a round."""
+    """Return a site's result of a round, which changed the model if it is not as it was sent."""
     moved = 0.0 if sent == sketch else 9.0
-    return TaskEvent(
-        time=float(number),
-        site=f"site-{site}",
-        task="train",
-        round=number,
-        return_code="OK",
-        kind="WEIGHTS",
-        values=960,
-        bytes=7680,
-        finite=True,
-        norm=10.0,
-        moved=moved,
-        trained=moved,
-        sketch=sketch,
-        sent=sent,
-        metrics={"accuracy": 0.9},
-    )
+    fields = {"moved": moved, "trained": moved, "sketch": sketch, "sent": sent, "metrics": {"accuracy": 0.9}}
+    return make_result(f"site-{site}", number, **fields)
 
 
 @pytest.fixture
@@ -52,8 +37,7 @@ def judged(clean_run):
         events = [result(site, 0, (), counts) for site, counts in COUNTS.items()]
         events += [result(site, 1, SUMS, sketch) for site, sketch in measured.items()]
         events += [GlobalEvent(time=float(number), round=number, sketch=SUMS) for number in (1, 2)]
-        lines = [EvidenceLine(event, "evidence/server.jsonl", n) for n, event in enumerate(events, 1)]
-        return CHECKS[check].result(replace(run, lines=lines)).state
+        return CHECKS[check].result(replace(run, lines=record_events(events))).state
 
     return judged
 

@@ -2,7 +2,7 @@
 """The logs of NVFlare's server and sites, and job.py's output, are without an error."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from functools import cache
 from importlib.resources import files
 from typing import Literal
@@ -185,7 +185,9 @@ def job_printed_no_error(run: Run) -> Iterator[Result]:
     logged = {(record.match[1], record.message) for record in records if record.level in _BAD_LEVELS}
     last = max((record.match[1] for record in records if RETURNED.search(record.message)), default="")
     headed = of_site = None
-    for number, (line, before) in enumerate(_list_next_times(run.logs.printed), 1):
+    consoles = ((number, CONSOLE.match(line)) for number, line in enumerate(run.logs.printed, 1))
+    before_last = max((number for number, console in consoles if console and console[1] < last), default=0)
+    for number, line in enumerate(run.logs.printed, 1):
         console = CONSOLE.match(line)
         logger, level = (console[2] or "", console[3]) if console else ("", "")
         printed = _TORCH.sub("", line[console.end() :] if console else line)
@@ -197,7 +199,7 @@ def job_printed_no_error(run: Run) -> Iterator[Result]:
         headed = bool(console) if _TRACEBACK.search(printed) else None
         if of_site is not None and RAISED.match(printed):
             result, message = unknown if of_site else fails, printed  # a site's went on
-            if not console and before < last and not _LASTING.search(printed):
+            if not console and number < before_last and not _LASTING.search(printed):
                 result = holds
             of_site = None
         elif not console and _DIED.match(printed):
@@ -205,18 +207,8 @@ def job_printed_no_error(run: Run) -> Iterator[Result]:
         if message is None or is_about_lost(message, run.sites.lost):
             continue
         if not _is_harmless("job", logger, message, after_end=True):
-            then = ", and results came after it." if result is holds else ""
-            yield result(f"Line {number} of job.log: {message[:300]}{then}", folders.JOB_LOG)
-
-
-def _list_next_times(lines: Sequence[str]) -> list[tuple[str, str]]:
-    """Return each line of job.py's, and when NVFlare's console printed its next one; late if it did not."""
-    found, after = [], "~"
-    for line in reversed(lines):
-        console = CONSOLE.match(line)
-        after = console[1] if console else after
-        found.append((line, after))
-    return found[::-1]
+            then = "Results came after line" if result is holds else "Line"
+            yield result(f"{then} {number} of job.log: {message[:300]}", folders.JOB_LOG)
 
 
 def _owes_lines(run: Run) -> bool:

@@ -149,7 +149,7 @@ def _by_models(run: Run, flow: Workflow) -> Result:
         whose = f"{of_round} sites" if of_round < len(seen) else "every site"
         message = f"A model of {whose} was received in {wanted} rounds of {flow.kind}{unsaid}."
         return holds(message, lines[-1])
-    if flow.flow is None and account.ended and (result := _chosen(run, flow, seen, wanted)):
+    if flow.flow is None and account.ended and (result := _chosen(run, flow, lines, seen, wanted)):
         return result._replace(at=lines[-1])
     begun = list(account.find_logged(flow, r"Round \d{1,9} started"))
     message = f"{flow.kind} began {len(begun)} of {flow.rounds} rounds; it does not log which it completed."
@@ -166,9 +166,11 @@ def _by_models(run: Run, flow: Workflow) -> Result:
     return unknown(message, begun[-1] if begun else None)
 
 
-def _chosen(run: Run, flow: Workflow, seen: dict[str, int], wanted: int) -> Result | None:
+def _chosen(
+    run: Run, flow: Workflow, lines: list[EvidenceLine[TaskEvent]], seen: dict[str, int], wanted: int
+) -> Result | None:
     """Judge a user's own class that ended by itself, or chose its sites for each round; None for others."""
-    counts, events = {*seen.values()}, [line.event for line in run.training.models or run.training.results]
+    counts, events = {*seen.values()}, [line.event for line in lines]
     sent = list(dict.fromkeys(event.sent for event in events))  # each is a round, numbered or not
     rounds = (
         (event.site, sent.index(event.sent) if event.round is None else event.round) for event in events
