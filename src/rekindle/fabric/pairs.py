@@ -158,11 +158,12 @@ def find_slow(done: Looks) -> tuple[dict[Pair, Reading], bool]:
     """Return the pairs that are far below the others by their best looks, and whether they are half or more.
 
     All are compared at the largest size that most of them reached in their time, and one that did not reach
-    it at its own largest.
+    it at its own largest. A link carries every collective: it is not slow where one of them is as fast as
+    elsewhere.
     """
     best = find_best(done)
     slow: dict[Pair, Reading] = {}
-    many = False
+    fast: set[Pair] = set()
     for op in sorted({op for op, _ in best}):
         sizes = {size: figures for (of, size), figures in best.items() if of == op}
         reached = [size for size, figures in sizes.items() if 2 * len(figures) >= len(done)]
@@ -178,14 +179,15 @@ def find_slow(done: Looks) -> tuple[dict[Pair, Reading], bool]:
             for pair, value in figures.items()
             if SPEED.worse(value, middle) > limit
         }
-        many = many or 2 * len(found) >= len(figures)
         for pair in done.keys() - sizes[size].keys():
             if own := [each for each, figures in sizes.items() if pair in figures and each < size]:
                 reading = Reading(sizes[max(own)][pair], medians[max(own)], max(own))
                 if SPEED.worse(reading.value, reading.median) > limit:
                     found[pair] = reading
         slow |= {pair: max(found[pair], slow.get(pair, found[pair]), key=_worse) for pair in found}
-    return slow, many
+        fast |= {pair for figures in sizes.values() for pair in figures} - found.keys()
+    slow = {pair: reading for pair, reading in slow.items() if pair not in fast}
+    return slow, bool(slow) and 2 * len(slow) >= len(done)
 
 
 def _limit(figures: Iterable[float], middle: float) -> float:

@@ -2,6 +2,7 @@
 """What a survey names: a host or a link, in a bounded number of repetitions, and nothing that is right."""
 
 import pytest
+from msgspec.structs import replace
 
 from rekindle.fabric.judgement import judge_fabric
 from rekindle.fabric.verdicts import judge_hosts
@@ -43,6 +44,19 @@ def test_a_slow_link_is_named_and_its_hosts_are_not(network, count):
     verdicts = {verdict.host: verdict for verdict in judge_hosts(record)}
     assert [host for host, verdict in verdicts.items() if verdict.verdict == "FAIL"] == ["h0", "h2"]
     assert verdicts["h0"].action == "RETEST"
+
+
+def test_a_link_that_gathers_as_fast_as_others_is_not_slow(network):
+    """What slows only sums is no link: a CPU that others use."""
+    uneven = network(4)
+    uneven.set_rate("h0", "h2", 8.5)
+    uneven.faults.append(
+        lambda group: (
+            group == {"h0", "h2"}
+            and {"bandwidths": (uneven.figures[0], replace(uneven.figures[1], gb_s=10.0))}
+        )
+    )
+    assert named(uneven.survey()) == []
 
 
 @pytest.mark.parametrize("count", [3, 4, 16])
