@@ -13,6 +13,7 @@ from packaging.utils import canonicalize_name
 
 from rekindle import locks
 from rekindle.flare.configuration import FLOWS
+from rekindle.flare.needs import find_needs
 from rekindle.flare.workspace import MODELS
 from rekindle.records import RecordError
 from rekindle.solver.catalogue import list_environments
@@ -30,24 +31,16 @@ SIMULATES = "rekindle.trainer.simulation"
 _SCRIPT, _SRC = "job.py", "src"
 _SITES, _ROUNDS, _LIMIT_S = 2, 2, 3600
 _ASSUMED = "assumed: {}, and what the job announces counts"
-_PACKAGES = {"PIL": "pillow", "google": "protobuf", "sklearn": "scikit-learn", "sksurv": "scikit-survival"}
-"""Packages in locks whose modules have another name."""
-_NEEDS = {
-    "nvflare.app_opt.flower": "flwr",
-    "nvflare.app_opt.he": "tenseal",
-    "nvflare.app_opt.lightning": "lightning",
-    "nvflare.app_opt.pt": "torch",
-    "nvflare.app_opt.sklearn": "scikit-learn",
-    "nvflare.app_opt.statistics.df": "pandas",
-    "nvflare.app_opt.tf": "tensorflow",
-    "nvflare.app_opt.tracking.mlflow": "mlflow",
-    "nvflare.app_opt.tracking.tb": "tensorboard",
-    "nvflare.app_opt.tracking.wandb": "wandb",
-    "nvflare.app_opt.xgboost": "xgboost tensorboard",
-    "nvflare.client.lightning": "lightning",
-    "torch.utils.tensorboard": "tensorboard",
+_PACKAGES = {
+    "PIL": "pillow",
+    "google": "protobuf",
+    "private_set_intersection": "openmined-psi",
+    "sklearn": "scikit-learn",
+    "sksurv": "scikit-survival",
 }
-"""Packages that modules import beside their own."""
+"""Packages in locks whose modules have another name."""
+_SUMMARIES = "torch.utils.tensorboard"
+"""Imports a package that torch does not bring."""
 _TRACKERS = ("tensorboard", "mlflow", "wandb")
 """Packages that NVFlare's receivers import."""
 _OWN = frozenset({"ModelController"})
@@ -263,10 +256,10 @@ def _environment(source: Source, listed: list[Any]) -> Default:
     modules = {one.module for one in source.imports}
     modules |= {one.module + "." + one.name for one in source.imports if one.name}
     modules |= {path for one in source.configurations for path in one.classes if path.startswith("nvflare.")}
-    needs = (needed for prefix, needed in _NEEDS.items() if any(_below(module, prefix) for module in modules))
-    wanted = {name for needed in needs for name in needed.split()}
     roots = {module.partition(".")[0] for module in modules} - {*sys.stdlib_module_names}
-    wanted |= {str(canonicalize_name(_PACKAGES.get(root, root))) for root in roots}
+    roots |= {needed for module in modules for needed in find_needs(module)}
+    roots |= {"tensorboard" for module in modules if module.startswith(_SUMMARIES)}
+    wanted = {str(canonicalize_name(_PACKAGES.get(root, root))) for root in roots}
     tracked = source.find_argument("tracking_type", ["add_experiment_tracking"])
     wanted |= {found.value for found in tracked if found.value in _TRACKERS}
     known = {name: locks.list_lock_packages(name) for name in list_environments()}
@@ -279,10 +272,6 @@ def _environment(source: Source, listed: list[Any]) -> Default:
     because = f"its imports: {', '.join(sorted(wanted & known[chosen] - {'nvflare'})) or 'nvflare alone'}"
     lacking = f"; {', '.join(sorted(lacks))} would have to be in requirements" if lacks else ""
     return Default(chosen, because + lacking)
-
-
-def _below(module: str, prefix: str) -> bool:
-    return module == prefix or module.startswith(f"{prefix}.")
 
 
 def _requirement(text: object) -> str:

@@ -9,6 +9,7 @@ from runners.plays import REPOSITORY
 
 from rekindle.jobs import load_job, locate_folder, read_own, resolve_own
 from rekindle.jobs.defaults import fill_defaults, read_source
+from rekindle.locks import list_lock_packages
 from rekindle.records import RecordError
 
 JOBS = REPOSITORY / "flare_jobs"
@@ -184,13 +185,22 @@ def test_rounds_of_an_own_workflow_are_its_arguments_or_those_of_its_loop(projec
     assert (None if "rounds" in read.job.assumed else read.job.rounds) == rounds
 
 
-def test_what_nvflares_modules_import_is_in_the_environment(project):
-    lines = "from nvflare.app_opt.xgboost.recipes import XGBBaggingRecipe\n"
-    read = fill_defaults(read_source(project(job_py=lines), {}), {})["environment"]
-    assert (read.value, read.because) == (
-        "torch+vision",
-        "its imports: tensorboard; xgboost would have to be in requirements",
-    )
+@pytest.mark.parametrize(
+    ("line", "environment", "because"),
+    [
+        (
+            "from nvflare.app_opt.xgboost.recipes import XGBBaggingRecipe",
+            "torch+vision",
+            "packaging, tensorboard, torch; xgboost would have to be in requirements",
+        ),
+        ("from nvflare.app_common.statistics.numpy_utils import get_std_histogram_buckets", None, "pandas"),
+    ],
+)
+def test_what_nvflares_modules_import_is_in_the_environment(project, line, environment, because):
+    read = fill_defaults(read_source(project(job_py=line), {}), {})["environment"]
+    assert read.because == f"its imports: {because}"
+    assert environment in (read.value, None)
+    assert environment or "pandas" in list_lock_packages(read.value)
 
 
 @pytest.mark.parametrize("tracker", ['"mlflow"', 'tracking_type="mlflow"'])
