@@ -37,6 +37,7 @@ HALVED = (
     "thirtyfifth_failures.txt",
     "thirtysixth_failures.txt",
     "thirtyseventh_failures.txt",
+    "thirtyeighth_failures.txt",
 )
 
 

@@ -80,9 +80,7 @@ def _diagnosis(
 ) -> Diagnosis:
     """Return the cause: the first that is raised or known in the process that began; else none."""
     parts = [part for log in logs for part in split_ranks(take_excerpt(log))]
-    by_text = [
-        (part, [roles.add_last_words(one, part) for one in find_reports(part, known)]) for part in parts
-    ]
+    by_text = [(part, find_reports(part, known)) for part in parts]
     reported = [one for _, of_text in by_text for one in of_text]
     found = list(roles.find_echoes([*reported, *roles.find_silent(known.members)]))
     found[:0] = [*raised, *filter(None, [roles.find_ended_scripts(logs), roles.find_overwritten(logs)])]

@@ -48,7 +48,7 @@ _INSTALLED = re.compile(r"(?:site|dist)-packages/|/lib/python|<frozen |/rekindle
 _QUOTED = 200
 _REPORTS = re.compile(
     r"\w{0,60}(?:SignalException|ChildFailedError|SystemExit|KeyboardInterrupt|_Interrupted)(?::|$)|"
-    r"\w{1,120}: Caught \w{1,80} in "
+    r"\w{1,120}: Caught \w{1,80} in |RuntimeError: request to abort the job for reason"
 )
 """What ends a process on request, or reports of another, whose own traceback follows."""
 _INTRODUCES = re.compile(

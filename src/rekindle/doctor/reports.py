@@ -10,9 +10,10 @@ from rekindle.records import Finding, Layer
 
 from . import exceptions
 from .ansible_results import find_failed_task, find_settled_hosts, read_rest
+from .catalogue import Rank
 from .prefixes import TRAINER, find_producer
-from .roles import MemberLogs, find_contact
-from .scan import SHORT, Match, find_advice, make_find, quote_place, search_catalogue
+from .roles import MemberLogs, add_last_words, find_contact, find_overcome
+from .scan import DOUBTS, SHORT, Match, find_advice, make_find, quote_place, search_catalogue
 from .shapes import load_shape
 from .subjects import Level, Meaning, Subject, find_subject
 from .texts import Text
@@ -84,9 +85,8 @@ def find_reports(text: Text, known: Known) -> list[Match]:
     for line in seen:
         if line.number not in inside:
             found += _single(text, line, settled)
-    asked = next((text.line(match.start()) for match in _ASKED.finditer(text.body)), text.last)
-    went_on = _find_progress(text, seen)
-    judged = [_judge(text, one, asked, went_on, known.members) for one in found]
+    course = _find_course(text, seen, known.members)
+    judged = [_judge(text, add_last_words(one, text), course, known.members) for one in found]
     if known.failed is not None:
         judged = [one._replace(settled=not known.failed) for one in judged]
     last = max((one.at for one in judged if one.fails), default=0)
@@ -112,27 +112,44 @@ def find_followed(text: Text, found: Iterable[Match], echo: Match) -> Match | No
     return None
 
 
-def _find_progress(text: Text, seen: list[ReportLine]) -> dict[str, int]:
-    """Return the last line in which each process went on, and of all of them; 0 if none did."""
+class _Course(NamedTuple):
+    """How far what wrote a text got: numbers of lines, 0 for none."""
+
+    asked: int
+    """In which a scheduler asked all processes to end."""
+    went_on: Mapping[str, int]
+    """The last of each process, and of all of them, that shows progress."""
+    overcome: int
+    """Before it a site went on from all that it printed."""
+    finished: int
+    """Before it a site may have."""
+
+
+def _find_course(text: Text, seen: list[ReportLine], members: MemberLogs) -> _Course:
+    asked = next((text.line(match.start()) for match in _ASKED.finditer(text.body)), text.last)
     last = {find_producer(text.raw_line(one.number)): one.number for one in seen if one.progress}
-    return {**last, "": max(last.values(), default=0)}
+    went_on = {**last, "": max(last.values(), default=0)}
+    return _Course(asked, went_on, *find_overcome(text, members))
 
 
-def _judge(text: Text, one: Match, asked: int, went_on: dict[str, int], members: MemberLogs) -> Match:
+def _judge(text: Text, one: Match, course: _Course, members: MemberLogs) -> Match:
     """Return what was found with whether it is an echo, and whether the process that printed it went on.
 
     It is one where a peer is gone, which is no failure if that had come to its end, and after the line in
-    which a scheduler ``asked`` all processes to end. A connection came back if a result was sent later.
+    which a scheduler asked all processes to end. A connection came back if a result was sent later.
     """
     lost = one.finding.layer == "network" or one.finding.cause.startswith(_CUT_OFF)
     early = frozenset(line for line in one.covers if not (lost and members.is_lost(text, line)))
-    killed = one.at > asked and one.finding.cause.startswith(_KILLED)
+    killed = one.at > course.asked and one.finding.cause.startswith(_KILLED)
     raw = text.raw_line(one.at)
     lasts = not one.doubt and bool(_LASTS.search(raw))
     nvflares = lost and find_producer(text.raw_line(min(one.covers))) != TRAINER
-    until = max(went_on.get(find_producer(raw), 0), find_contact(text) if nvflares else 0)
-    stands = lasts or max(early) >= until if early else not members.over
-    return one._replace(covers=early, rank="echo" if killed or not early else one.rank, settled=not stands)
+    until = max(course.went_on.get(find_producer(raw), 0), find_contact(text) if nvflares else 0)
+    stands = lasts or max(early) >= max(until, course.overcome) if early else not members.over
+    rank: Rank = "echo" if killed or not early else one.rank
+    if rank in ("cause", "symptom") and early and max(early) < course.finished and not lasts:
+        rank = "guess"
+    return one._replace(covers=early, rank=rank, settled=not stands)
 
 
 def _raised(
@@ -172,8 +189,7 @@ def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
     )
     lines = range(line.number, line.through + 1)
     rank = "warning" if line.warns else row.rank
-    doubt = {"all": 0, "": 1, "little": 2}[row.tells]
-    yield make_find(text, line.number, rank, finding, lines)._replace(doubt=doubt)
+    yield make_find(text, line.number, rank, finding, lines)._replace(doubt=DOUBTS[row.tells])
 
 
 def _advise(line: ReportLine, message: str) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from rekindle.flare.log import ENDED, GIVEN, RETURNED, STOPS
+from rekindle.flare.log import ABORTS, COMPLETED, ENDED, FINISHED, GIVEN, PREFIX, RETURNED, STOPS
 from rekindle.flare.processes import find_client
 from rekindle.flare.workspace import LOG, SERVER
 from rekindle.host import folders
@@ -28,6 +28,8 @@ _SIMULATED = " - SimulatorRunner - "
 """In the log of a simulation's server, which is job.py's own process."""
 _OVER = re.compile(rf"{ENDED.pattern}|- INFO - shutting down server")
 """What a server logs as it ends: a job's, or that of a federation which an admin shuts down."""
+_LOGGED, _NO_MEMBERS = re.compile(f"^{PREFIX}", re.MULTILINE), 2
+"""How NVFlare's messages begin, and how near the files are that are no member's."""
 _JOINED = re.compile(r"Connection \[[^\]\n]{1,80} => [^\]\n]{1,80}\] is created: PID: (\d{1,10})")
 """What a site's process logs first of itself; its trainers, which log to the same file, join later."""
 
@@ -41,6 +43,8 @@ class MemberLogs(NamedTuple):
     """Whether the server came to its end, or to that of a run which the driver ended."""
     gone: str
     """When it did, or when its log stops if a site lost it; ``~`` if it is there to the last, or unknown."""
+    done: str = ""
+    """When the last of its workflows came to its end that did; nothing if none."""
 
     def is_lost(self, text: Text, line: int) -> bool:
         """Return whether NVFlare itself logged a line of a site's when the server was gone."""
@@ -65,7 +69,8 @@ def gather_member_logs(logs: Iterable[Text], stopped: bool) -> MemberLogs:
     last = server.ends if lost else _NEVER
     gone = server.time(server.raw.count("\n", 0, end.start()) + 1) if end else last
     over = bool(end) or (stopped and _SIMULATED in server.raw)
-    return MemberLogs(server, sites, over=over, gone=gone)
+    done = max((server.time(number) for number in _find_lines(server, COMPLETED)), default="")
+    return MemberLogs(server, sites, over=over, gone=gone, done=done)
 
 
 def _loses_server(log: Text, stopped: str) -> bool:
@@ -80,14 +85,39 @@ def _loses_server(log: Text, stopped: str) -> bool:
 
 def find_contact(log: Text) -> int:
     """Return the last line in which a site reached the server with a result; 0 if none did."""
-    last = max((match.start() for match in RETURNED.finditer(log.raw)), default=-1)
-    return log.raw.count("\n", 0, last) + 1 if last >= 0 else 0
+    return max(_find_lines(log, RETURNED), default=0)
+
+
+def find_overcome(log: Text, members: MemberLogs) -> tuple[int, int]:
+    """Return the line before which a site went on from all, and that before which it may have; 0 for none.
+
+    It finished a task after it, and sent the result. If it was then given another, or the server's workflow
+    came to its end, the result was good; else nobody knows. What a console has, and no member's log, may be
+    of any process: some went on after it.
+    """
+    if not log.member:
+        return 0, max(_find_lines(log, _LOGGED), default=0) if members.server else 0
+    good = min((find_contact(log), *_find_lines(log, ABORTS)[:1])) if log.member in members.sites else 0
+    finished = [line for line in _find_lines(log, FINISHED) if line < good] if good else []
+    given = max(_find_lines(log, GIVEN), default=0) if finished else 0
+    done = (line for line in finished if line < given or log.time(line) <= members.done)
+    return max(done, default=0), max(finished, default=0)
+
+
+def _find_lines(log: Text, wanted: re.Pattern[str]) -> list[int]:
+    return [log.raw.count("\n", 0, match.start()) + 1 for match in wanted.finditer(log.raw)]
 
 
 def find_echoes(found: Iterable[Match]) -> Iterator[Match]:
-    """Yield what was found in one workspace; what the server reports after a site did is an echo."""
+    """Yield what was found in one workspace, but for what a console repeats of its members' logs.
+
+    What the server reports after a site did is an echo.
+    """
     found = list(found)
-    reported = min((one.time for one in found if one.nearness == 0 and one.fails), default=_NEVER)
+    told = {one.finding.cause for one in found if one.nearness < _NO_MEMBERS}
+    found = [one for one in found if one.nearness < _NO_MEMBERS or one.finding.cause not in told]
+    failing = (one for one in found if one.nearness == 0 and one.fails and one.rank != "guess")
+    reported = min((one.time for one in failing), default=_NEVER)
     for one in found:
         yield one._replace(rank="echo") if one.nearness == 1 and one.time >= reported else one
 

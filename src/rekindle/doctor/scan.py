@@ -17,6 +17,8 @@ from .texts import Text
 _RANKS: tuple[Rank, ...] = ("cause", "warning", "symptom", "guess", "echo")
 _LESS: dict[Confidence, Confidence] = {"certain": "likely", "likely": "possible", "possible": "possible"}
 _SURE: dict[str, Confidence] = {"all": "certain", "": "likely", "little": "possible"}
+DOUBTS = {"all": 0, "": 1, "little": 2}
+"""Of a match, by how much its row tells."""
 _LONGEST, _ROOM = 500, 30
 _ADVICE = load_shape("advice")
 SHORT = 200
@@ -70,7 +72,7 @@ def make_stated(text: Text, at: int, name: str, **words: str) -> Match:
     finding = Finding(
         name=name, cause=cause, layer=said.layer, remedy=said.remedy, confidence=_SURE[said.tells]
     )
-    return make_find(text, at, said.rank, finding)._replace(doubt=0)
+    return make_find(text, at, said.rank, finding)._replace(doubt=DOUBTS[said.tells])
 
 
 def search_catalogue(text: Text, installed: Mapping[str, str]) -> Iterator[Match]:

@@ -20,10 +20,9 @@ PREFIX = rf"{_STAMP} - (?:[\w.]{{1,80}} - )?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL
 OF_TORCH = r"(?:\[rank\d{1,6}\]: ?)?(?:[CDEIVW]\d{4} [\d:.]{8,20} \d{1,10} \S{1,300}\.py:\d{1,6}\] ?)?"
 """Regular expression of what torch has before each line of an exception: its rank, its log's prefix."""
 _RECORD = re.compile(rf"({_STAMP}) - ([\w.]{{1,200}}) - ([A-Z]{{1,10}}) - (?:(\[identity=[^\]]*\]) - )?(.*)")
-WENT_ON = re.compile(
-    r"\bFinished \w{1,40}(?: Training)?\.|FINISHED:COMPLETED|\bSuccessfully registered client"
-    r"|get result: \(scheduled\)"
-)
+COMPLETED = re.compile(r"\bFinished \w{1,40}(?: Training)?\.|FINISHED:COMPLETED")
+"""What a server logs as a workflow, or a job, comes to a good end."""
+WENT_ON = re.compile(rf"{COMPLETED.pattern}|\bSuccessfully registered client|get result: \(scheduled\)")
 """What NVFlare's server and clients log only where all is well again, or came to its end."""
 ENDED = re.compile(r"\bEND_RUN fired|End the Simulator run")
 """What each of them logs last of a run, whatever became of it."""
@@ -32,8 +31,11 @@ TO_END = re.compile(r"(?:server asked to end the run|received request from Serve
 STOPS = re.compile(r"_stop_external_process: terminating pid=\d{1,10}$")
 """What a client logs last where it waits for the output of a trainer that it has ended."""
 GIVEN = re.compile(r"\bgot task assignment: name=([^,\s]{1,200})")
+ABORTS = re.compile(r"\bask to abort job: ")
+"""What a client logs where its script ends early, by itself or with the run: its result is none."""
+FINISHED = re.compile(r"\bfinished processing task$", re.MULTILINE)
 RETURNED = re.compile(r"\btask result sent to server")
-"""What a client logs of a task that it was given, and of its result."""
+"""What a client logs of a task: that it was given, that nothing raised in it, and that its result is sent."""
 _BEGINNING = 1 << 14
 _FULL = "log.json"
 """The same messages with the full names of their loggers; NVFlare names its own by modules and classes."""

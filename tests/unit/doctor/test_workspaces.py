@@ -33,7 +33,7 @@ def test_a_workspace_has_the_cause_that_its_label_has(tmp_path, name):
     label = _workspace(tmp_path / name, name)
     found = agree(tmp_path / name)
     if label == "healthy":
-        assert found.findings == ()
+        assert (found.findings, diagnose_run(tmp_path / name).cause) == ((), None)
         assert not found.timeline or found.went_on
         return
     words, layers = label.split("; ")
