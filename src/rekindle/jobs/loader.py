@@ -209,14 +209,16 @@ def _unprovable(given: Any, path: Path) -> Iterator[str]:
     """Yield each claim of a job.yml, as YAML has it, that no run of that job can show."""
     table = given if isinstance(given, dict) else {}
     proof = table["proof"] if isinstance(table.get("proof"), list) else []
-    claims = (item.get("claim") for item in proof if isinstance(item, dict))
-    for claim in (claim for claim in claims if isinstance(claim, str)):
+    named = (item for item in proof if isinstance(item, dict) and isinstance(item.get("claim"), str))
+    for claim, options in ((item["claim"], item.get("options", {})) for item in named):
         if claim in CHECKS and not is_claim(claim):
             yield f"it claims {claim!r}, which is checked of every run"
         elif claim not in CHECKS:
             yield f"it claims {claim!r}, and no check has that name"
         elif _OF_RANKS.intersection(CHECKS[claim].needs) and not _records(path, table.get("code")):
             yield f"it claims {claim!r}, and none of its files imports rekindle.trainer, which would show it"
+        elif isinstance(options, dict):
+            yield from CHECKS[claim].find_mistakes(options)
 
 
 def _records(path: Path, code: object) -> bool:

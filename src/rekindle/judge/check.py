@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The register of checks: what each needs, the runs to which it applies, and its result for one run."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -45,6 +45,12 @@ ClaimQuestion = Callable[[Run, Options], "Result | Iterable[Result]"]
 """Pure. Returns the run's result, or yields each place where it fails, and what there is to report."""
 Need = type[events.Event] | type[RunEnd]
 _GRAVITY: tuple[CheckState, ...] = ("fails", "unknown", "holds", "not applicable")
+_KINDS: dict[type, tuple[tuple[type, ...], str]] = {
+    str: ((str,), "a text"),
+    float: ((float, int), "a number"),
+    list: ((list, tuple), "a list"),
+}
+"""Of options: what YAML may have for each, and what it is called."""
 _PARTS: dict[Need, str] = {
     events.AcceptanceEvent: "figures of its GPUs",
     events.DeviceEvent: "device of a rank",
@@ -73,6 +79,22 @@ class Check(NamedTuple):
     """Returns why the check does not apply to a run, in one sentence; None if it does."""
     of_all: bool = True
     """Whether it speaks of every simulation of a run; else of those whose workflows leave its subject."""
+    takes: Mapping[str, type] = {}
+    """The options that a claim has to have: ``str``, ``float`` or ``list``."""
+    may_take: Mapping[str, type] = {}
+    """And those that it may have."""
+
+    def find_mistakes(self, options: Options) -> Iterator[str]:
+        """Yield each mistake in what a job.yml gives as this claim's options: a clause."""
+        known = {**self.may_take, **self.takes}
+        for name in self.takes.keys() - options.keys():
+            yield f"it claims {self.name!r} without its option {name!r}"
+        for name in options.keys() - known.keys():
+            has = f", which has {' and '.join(known)}" if known else ", which has none"
+            yield f"it gives an option {name!r} to {self.name!r}{has}"
+        for name, kind in known.items():
+            if name in options and not isinstance(options[name], _KINDS[kind][0]):
+                yield f"it gives {options[name]!r} as {name!r} of {self.name!r}, which is {_KINDS[kind][1]}"
 
     def speaks_of(self, run: Run) -> bool:
         """Whether it speaks of a simulation."""
@@ -83,7 +105,7 @@ class Check(NamedTuple):
 
         Raises:
             OSError: the file that shows the result cannot be read.
-            RecordError: the claim lacks an option.
+            RecordError: the claim's options are not those that it has.
         """
         return _recorded(self.name, self._worst(run, options or {}), run.folder)
 
@@ -93,7 +115,9 @@ class Check(NamedTuple):
         for need in self.needs:
             if not run.has_evidence(need):
                 return unknown(f"The run left no {_PARTS[need]}.")
-        found = self.ask(run, _Options(options))
+        if mistake := next(self.find_mistakes(options), None):
+            raise RecordError(f"The job's proof is wrong: {mistake}.", "correct it in job.yml's proof.")
+        found = self.ask(run, options)
         first: dict[CheckState, Result] = {}
         for result in [found] if isinstance(found, Result) else found:
             first.setdefault(result.state, result)
@@ -128,13 +152,19 @@ def register_check(
 
 
 def register_claim(
-    *, holds: str, needs: tuple[Need, ...] = (), of_all: bool = False
+    *,
+    holds: str,
+    needs: tuple[Need, ...] = (),
+    of_all: bool = False,
+    takes: Mapping[str, type] = {},
+    may_take: Mapping[str, type] = {},
 ) -> Callable[[ClaimQuestion], ClaimQuestion]:
-    """Register a question that is asked of the runs whose job names it in its proof, with its options."""
+    """Register a question that is asked of the runs whose job names it in its proof, as `Check` describes."""
 
     def register(question: ClaimQuestion) -> ClaimQuestion:
         name = question.__name__
-        CHECKS[name] = Check(name, question, frozenset({"claim"}), holds, needs, of_all=of_all)
+        asked: frozenset[Kind | Literal["claim"]] = frozenset({"claim"})
+        CHECKS[name] = Check(name, question, asked, holds, needs, None, of_all, takes, may_take)
         return question
 
     return register
@@ -149,7 +179,7 @@ def check_claims(run: Run, named: Claim) -> ClaimResult:
     """Apply what a job claims; a claim without a check is unknown.
 
     Raises:
-        RecordError: the claim lacks an option.
+        RecordError: the claim's options are not those that it has.
     """
     if not is_claim(named.claim):
         return _recorded(named.claim, unknown(f"No check is named {named.claim}."), run.folder)
@@ -182,11 +212,6 @@ def check_run(run: Run) -> list[ClaimResult]:
 def skip_without_gpus(run: Run) -> str | None:
     """Exempt a run that was given no GPU."""
     return None if any(site.gpus for site in run.spec.sites) else "The run was given no GPU."
-
-
-class _Options(dict[str, Any]):
-    def __missing__(self, name: str) -> None:
-        raise RecordError(f"A claim of this job lacks its option {name!r}.", "give it in job.yml's proof.")
 
 
 def _recorded(name: str, result: Result, folder: Path) -> ClaimResult:

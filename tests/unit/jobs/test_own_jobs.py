@@ -154,7 +154,33 @@ def test_a_claim_that_only_ranks_which_record_can_show_is_refused_of_others(own,
     why = "none of its files imports rekindle.trainer, which would show it"
     assert f"it claims '{claim}', and {why}" in refused(path)
     (path.parent / "client.py").write_text("from rekindle.trainer import Evidence\n")
+    path.write_text(
+        path.read_text().replace(
+            "metric_reached", "metric_reached\n    options: {metric: auc, at_least: 0.5}"
+        )
+    )
     assert load_job(JOBS, str(path)).proof[0].claim == claim
+
+
+@pytest.mark.parametrize(
+    ("options", "mistake"),
+    [
+        ("{metric: auc}", "it claims 'metric_reached' without its option 'at_least'"),
+        (
+            "{metric: auc, at_leest: 0.9, at_least: 0.9}",
+            "it gives an option 'at_leest' to 'metric_reached', which has metric and at_least",
+        ),
+        (
+            "{metric: auc, at_least: high}",
+            "it gives 'high' as 'at_least' of 'metric_reached', which is a number",
+        ),
+    ],
+)
+def test_a_claims_options_are_those_that_it_has(own, options, mistake):
+    path = own("every_site_trained", "metric_reached")
+    (path.parent / "client.py").write_text("from rekindle.trainer import Evidence\n")
+    path.write_text(path.read_text().replace("metric_reached", f"metric_reached\n    options: {options}"))
+    assert mistake in refused(path)
 
 
 @pytest.mark.parametrize("claim", ["loss_falls", "no_error_logged"])

@@ -128,7 +128,7 @@ def test_a_claim_that_nobody_knows_is_unproven(clean_run):
 
 def test_a_claim_without_its_option_is_refused(clean_run):
     edit(clean_run / "spec.json", r'"at_least":', '"at_most":')
-    with pytest.raises(RecordError, match=r"lacks its option 'at_least'\. Fix:"):
+    with pytest.raises(RecordError, match=r"without its option 'at_least'\. Fix:"):
         judge_run(clean_run)
 
 

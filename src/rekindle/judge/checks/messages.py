@@ -19,6 +19,7 @@ _TENSORS = r"(\d{1,9}) tensors, [^(]{1,80}\((\d{1,18}) bytes\)"
 @register_claim(
     holds="Every site reported the size of its weights both ways in every round.",
     needs=(FinalEvent, RoundEvent),
+    may_take={"at_most_share": float},
 )
 def bytes_exchanged(run: Run, options: Options) -> Result:
     """Option ``at_most_share``: of the complete model's bytes; adapters alone stay below it."""
@@ -59,7 +60,8 @@ def tensors_streamed(run: Run, options: Options) -> Result:
 
 
 @register_claim(
-    holds="The logs of server and sites show every message quantised, to the share that the job asks for."
+    holds="The logs of server and sites show every message quantised, to the share that the job asks for.",
+    takes={"at_most_share": float},
 )
 def messages_quantised(run: Run, options: Options) -> Result:
     """Option: ``at_most_share`` of its size."""

@@ -231,6 +231,7 @@ def _of_ranks(run: Run) -> Iterator[Result]:
 @register_claim(
     holds="The final global model's metric reaches what the job asks for, on held-out data.",
     needs=(FinalEvent,),
+    takes={"metric": str, "at_least": float},
 )
 def metric_reached(run: Run, options: Options) -> Result:
     """Options: ``metric`` and ``at_least``."""
@@ -244,6 +245,7 @@ def metric_reached(run: Run, options: Options) -> Result:
 @register_claim(
     holds="The final global model's metric fell to the share that the job asks for, on held-out data.",
     needs=(FinalEvent, RoundEvent),
+    takes={"metric": str, "to_share": float},
 )
 def metric_fell(run: Run, options: Options) -> Result:
     """Options: ``metric`` and ``to_share`` of its mean over the sites as they began."""

@@ -15,7 +15,8 @@ _LOSS = "loss"
 
 
 @register_claim(
-    holds="A tracker kept one run of every announced site, at the server or at its own, with finite values."
+    holds="A tracker kept one run of every announced site, at the server or at its own, with finite values.",
+    may_take={"tracker": str},
 )
 def tracked(run: Run, options: Options) -> Result:
     """Option ``tracker``: ``tensorboard``, ``mlflow``, ``mlflow_client`` or ``wandb``; those that the job's

@@ -28,6 +28,7 @@ _FEW, _FEW_OF = 100, 0.005
 @register_claim(
     holds="Every rank of every site reported the device that it was given, and a backend that goes with it.",
     needs=(DeviceEvent,),
+    may_take={"on_gpu": list, "on_cpu": list},
 )
 def every_rank_on_its_device(run: Run, options: Options) -> Result:
     """Options ``on_gpu`` and ``on_cpu`` list the backends; if left out torch's, ``nccl`` and ``gloo``."""
@@ -56,7 +57,11 @@ def every_rank_on_its_device(run: Run, options: Options) -> Result:
     return holds(f"All {len(given)} ranks ran on what they were given ({where}).", lines[-1])
 
 
-@register_claim(holds="The text that the job names stands in every site's log.", needs=(DeviceEvent,))
+@register_claim(
+    holds="The text that the job names stands in every site's log.",
+    needs=(DeviceEvent,),
+    takes={"text": str, "backend": str},
+)
 def site_logs_show(run: Run, options: Options) -> Result:
     """Options: ``text``, and ``backend``; it applies where ranks used that."""
     backends = {line.event.backend for line in run.find(DeviceEvent)}
