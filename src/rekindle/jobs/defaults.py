@@ -39,6 +39,8 @@ _PACKAGES = {
     "sksurv": "scikit-survival",
 }
 """Packages in locks whose modules have another name."""
+_OURS = "rekindle"
+"""Is on each job's path."""
 _SUMMARIES = "torch.utils.tensorboard"
 """Imports a package that torch does not bring."""
 _TRACKERS = ("tensorboard", "mlflow", "wandb")
@@ -256,7 +258,7 @@ def _environment(source: Source, listed: list[Any]) -> Default:
     modules = {one.module for one in source.imports}
     modules |= {one.module + "." + one.name for one in source.imports if one.name}
     modules |= {path for one in source.configurations for path in one.classes if path.startswith("nvflare.")}
-    roots = {module.partition(".")[0] for module in modules} - {*sys.stdlib_module_names}
+    roots = {module.partition(".")[0] for module in modules} - {*sys.stdlib_module_names, _OURS}
     roots |= {needed for module in modules for needed in find_needs(module)}
     roots |= {"tensorboard" for module in modules if module.startswith(_SUMMARIES)}
     wanted = {str(canonicalize_name(_PACKAGES.get(root, root))) for root in roots}

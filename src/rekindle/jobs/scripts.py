@@ -118,16 +118,24 @@ class Script:
             if isinstance(to, ast.Attribute) and to.attr == name and take_last_name(to.value) != "self"
         ]
 
-    def find_loops(self, callee: str) -> list[ast.expr]:
-        """Return over what each loop goes that calls ``callee``."""
-        loops = (node for node in ast.walk(self.tree) if isinstance(node, ast.For))
-        return [
-            loop.iter
-            for loop in loops
-            if any(
-                isinstance(node, ast.Call) and take_last_name(node.func) == callee for node in ast.walk(loop)
-            )
-        ]
+    def find_loops(self, callee: str, argument: str = "", place: int = 0) -> list[ast.expr]:
+        """Return over what each loop goes that calls ``callee``.
+
+        Args:
+            callee: last part of its name.
+            argument: one that the call has, by this name or at its ``place``, but no attribute, as a tensor's
+                ``to`` has (``torch.float32``); empty if any call counts.
+            place: 0 for the first.
+        """
+        found = []
+        for loop in (node for node in ast.walk(self.tree) if isinstance(node, ast.For)):
+            calls = (node for node in ast.walk(loop) if isinstance(node, ast.Call))
+            named = [call for call in calls if take_last_name(call.func) == callee]
+            given = [value for call in named for value in call.args[place : place + 1]]
+            given += [word.value for call in named for word in call.keywords if word.arg == argument]
+            if any(not isinstance(value, ast.Attribute) for value in given) if argument else named:
+                found.append(loop.iter)
+        return found
 
     @cached_property
     def options(self) -> frozenset[str] | None:

@@ -53,7 +53,9 @@ def _counted(source: Source) -> Iterator[SourceValue]:
 def _deployed(source: Source) -> Iterator[SourceValue]:
     """Yield over what each loop goes that sends something to a site: sites, or their number."""
     for script in source.scripts:
-        yield from filter(None, (_goes_over(source, over, script) for over in script.find_loops("to")))
+        yield from filter(
+            None, (_goes_over(source, over, script) for over in script.find_loops("to", "target", 1))
+        )
 
 
 def _goes_over(source: Source, over: ast.expr, script: Script) -> SourceValue | None:

@@ -97,6 +97,7 @@ def test_its_job_yml_comes_first_in_what_it_has(project):
         ("FedJob(min_clients=2)", 2),
         ("FedJob()\njob.to(a, 'site-1')\njob.to(a, 'site-2')\njob.to(a, 'site-3')", 3),
         ("for i in range(4):\n    job.to(x, f'site-{i}')", 4),
+        ("for i in range(4):\n    x.to(device)\n    y.to(device, torch.float32)", 2),
         ("N, ROUNDS = 5, 2\nfor i in range(1, N + 1):\n    job.to(x, f'site-{i}')", 5),
         ("for i in range(1, 5):\n    job.to(x, f'site-{i}')", 4),
         ("for i in range(0, 3):\n    job.to(x, f'site-{i}')", 3),
