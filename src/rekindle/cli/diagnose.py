@@ -30,7 +30,7 @@ def run(
     """Print the cause, what else is found, and the timeline: of all log files together, of each folder alone.
 
     Raises:
-        RecordError: a path does not exist.
+        RecordError: a path does not exist, or is no log that can be read.
     """
     given = paths or ["-"]
     folders = [path for path in given if path != "-" and Path(path).is_dir()]
@@ -38,6 +38,11 @@ def run(
     logs = list(doctor.read_logs(Path(path) for path in given if path not in ("-", *folders)))
     if "-" in given:
         logs.append(doctor.texts.read_stream(sys.stdin.buffer, "standard input"))
+    for log in logs:
+        if not log.raw.strip():
+            raise RecordError(f"{log.file} is empty.", "name the log of what failed, or see what wrote none.")
+        if log.is_binary:
+            raise RecordError(f"{log.file} is no text.", "decompress it first: zcat FILE | rekindle diagnose")
     if logs:
         found.append(doctor.diagnose_texts(logs))
     failed = any(one.findings or (one.timeline and not one.went_on) for one in found)

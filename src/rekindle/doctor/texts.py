@@ -43,6 +43,9 @@ _TIME = re.compile(
 )
 _ALARMS = re.compile(r"(?i)error|traceback|fail|fatal|killed|exception")
 _RANKS = 8
+_HEAD, _FEW, _CONTROLS = 1 << 14, 50, re.compile(r"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f]")
+"""Characters by which a text is known; of those one in so many is a control character, but for those that
+terminals take."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,12 @@ class Text:
     def place(self, number: int) -> int:
         """Return the number in its file of a line, by its number here."""
         return self.rows[number - 1] + 1 if self.rows else number
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether it is no text: compressed, say, of which every tenth byte is a control character."""
+        head = self.raw[:_HEAD]
+        return len(_CONTROLS.findall(head)) * _FEW > len(head)
 
     @cached_property
     def body(self) -> str:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rekindle diagnose``, as a person or a script calls it."""
 
+import gzip
 import io
 import json
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -54,7 +56,7 @@ def test_the_end_of_a_long_standard_input_is_read(diagnose, monkeypatch):
 def test_a_clean_run_ends_with_status_0(diagnose, recordings):
     status, out, _ = diagnose(recordings / "runs/pt_ddp-cpu-2")
     assert (status, out[:13]) == (0, "Nothing found")
-    status, out, _ = diagnose("--json", stdin=b"\x00\xff")
+    status, out, _ = diagnose("--json", stdin=b"\x00\xff well\n")
     assert (status, json.loads(out)[0]["cause"]) == (0, None)
 
 
@@ -64,6 +66,22 @@ def test_bad_input_is_one_sentence_and_status_2(diagnose, tmp_path):
         assert (status, out) == (2, "")
         assert len(err.splitlines()) == 1
         assert "Fix: " in err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "standard input is empty. Fix: "),
+        (b"\n \n", "standard input is empty. Fix: "),
+        (
+            gzip.compress(b"ImportError: bad\n" + os.urandom(999)),
+            "standard input is no text. Fix: decompress it",
+        ),
+    ],
+)
+def test_what_is_no_log_is_refused(diagnose, content, message):
+    status, out, err = diagnose(stdin=content)
+    assert (status, out, err[: len(message)]) == (2, "", message)
 
 
 def test_control_characters_of_a_log_do_not_reach_the_terminal(diagnose):
