@@ -9,7 +9,7 @@ from rekindle.records import Complaint, PlaybookRecord
 from rekindle.report.data import ResultsData, make_results_data
 from rekindle.report.reports import format_summary, write_reports
 from rekindle.results import seal
-from rekindle.results.contents import HostResults, Results
+from rekindle.results.contents import HostResults, Results, gather_results
 from rekindle.results.row import Row
 
 from .record_paths import is_host, is_results, read_host_folder
@@ -21,7 +21,7 @@ _RECORDED = "Verdicts are as they were recorded and were not judged again: `reki
 def run(folder: Folder = NEWEST, json: Json = False) -> Answer:
     """Write the reports of the results folder that has ``folder``, and print the table.
 
-    For a run outside of results folders, only print the table.
+    For a run outside of results folders, and of a folder that another key sealed, only print the table.
 
     Raises:
         RecordError: there is no run, or the folder cannot be written.
@@ -29,11 +29,17 @@ def run(folder: Folder = NEWEST, json: Json = False) -> Answer:
     here = folder.absolute()
     around = next(filter(is_results, (folder, here.parent, here.parent.parent)), None)
     if around and (around is folder or is_host(folder) or (folder / folders.VERDICT).exists()):
-        before = seal.take_digests(around)
-        results = write_reports(around)
-        if before is not None:
-            seal.seal_folder(around, before)
         base, note = around, _RECORDED.format(around)
+        if trouble := seal.find_seal_trouble(around):
+            results, note = (
+                gather_results(around),
+                f"{trouble.message} Its reports are left as they are. {note}",
+            )
+        else:
+            before = seal.take_digests(around)
+            results = write_reports(around)
+            if before is not None:
+                seal.seal_folder(around, before)
     elif host := read_host_folder(folder):
         results, base, note = _alone(folder, host), None, _RECORDED.format(folder)
     else:

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links in a results folder, through which something elsewhere would be written."""
+"""What nothing is written into as results: a folder of others' files, and links to elsewhere."""
 
 import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from rekindle.host import folders
 from rekindle.records import RecordError
+from rekindle.records.text import list_few
 
 
 def refuse_links(folder: Path) -> None:
@@ -18,6 +20,20 @@ def refuse_links(folder: Path) -> None:
     for path in find_links(folder):
         message = f"{path} is a link to {path.readlink()}, and nothing is written through it."
         raise RecordError(message, "put a folder in its place, or remove it.")
+
+
+def refuse_others(folder: Path) -> None:
+    """Refuse a folder with files that is no results folder: some of them would be overwritten.
+
+    Raises:
+        RecordError: it has any.
+    """
+    with suppress(FileNotFoundError, NotADirectoryError):
+        if (others := sorted(path.name for path in folder.iterdir())) and folders.PLAY_RECORD not in others:
+            message = (
+                f"{folder} has {list_few(others, 3)} in it and no {folders.PLAY_RECORD}: it has no results."
+            )
+            raise RecordError(message, "name a new folder in rekindle_results, or one that has results.")
 
 
 def find_links(folder: Path, levels: int = 2) -> Iterator[Path]:

@@ -24,6 +24,7 @@ from . import signature, state
 _LINE = re.compile(r"^([0-9a-f]{64})  (.+)$", re.MULTILINE)
 _SEALED_AT = re.compile(r"^# sealed at (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)$", re.MULTILINE)
 _VERDICT = re.compile(rf"([^/]+/(?:{folders.EARLIER}/)?[^/]+)/{re.escape(folders.VERDICT)}")
+_FOLDER = re.compile(r"[^/]+/[^/]+/")
 _PARTIAL = re.compile(r"\..+\.[a-z0-9_]{8}")
 
 
@@ -40,6 +41,10 @@ class Seal(NamedTuple):
 
 class SealError(Complaint):
     """A results folder has no seal, or none that counts."""
+
+
+class OtherSealError(SealError):
+    """Another key than the one that is asked for sealed a results folder."""
 
 
 def read_seal(results: Path, fingerprint: str | None = None) -> Seal:
@@ -68,10 +73,20 @@ def read_seal(results: Path, fingerprint: str | None = None) -> Seal:
     found = signature.format_fingerprint(signer)
     if fingerprint not in {None, found}:
         message = f"{results} was sealed by another key, {found}."
-        raise SealError(message, "name its owner's key by --key, if you trust it.")
+        raise OtherSealError(message, "name its owner's key by --key, if you trust it.")
     text = content.decode(errors="replace")
     at = _SEALED_AT.search(text)
     return Seal({name: digest for digest, name in _LINE.findall(text)}, at and at[1], signer)
+
+
+def find_seal_trouble(results: Path) -> SealError | None:
+    """Return why the seal of a results folder is not this user's; None if it is, or there is none."""
+    own = state.find_public_key()
+    try:
+        read_seal(results, own and signature.format_fingerprint(own))
+    except SealError as error:
+        return error if (results / folders.SUMS).exists() else None
+    return None
 
 
 def check_folder(results: Path) -> None:
@@ -174,19 +189,29 @@ def find_runs(names: Iterable[str]) -> set[str]:
 
 
 def list_differences(sealed: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
-    """Return a sentence, by the file's name, for each that differs from its seal."""
-    missing = {name: f"{name} is missing." for name in sealed.keys() - now.keys()}
-    added = {name: f"{name} was added." for name in now.keys() - sealed.keys()}
+    """Return a sentence, by the file's name, for each that differs from its seal.
+
+    A folder in a host's, as a run's is, that is missing or was added has one, by its name with ``/``.
+    """
+    missing = {name: f"{name} is missing." for name in _join(sealed.keys() - now.keys(), now)}
+    added = {name: f"{name} was added." for name in _join(now.keys() - sealed.keys(), sealed)}
     altered = {
         name: f"{name} was altered." for name, digest in sealed.items() if now.get(name, digest) != digest
     }
     return dict(sorted((missing | added | altered).items()))
 
 
+def _join(names: Iterable[str], others: Iterable[str]) -> set[str]:
+    """Return ``names``; for those in a folder of a host's in which no other is, that folder."""
+    known = {found[0] for found in map(_FOLDER.match, others) if found}
+    wholes = {name: found[0] for name in names if (found := _FOLDER.match(name)) and found[0] not in known}
+    return {wholes.get(name, name) for name in names}
+
+
 def digest_files(results: Path, within: str = "", but: Collection[str] = ()) -> dict[str, str]:
     """Return the SHA-256 of a results folder's files by name; empty for what is no regular file.
 
-    Left out are the seal, incomplete files, and other results folders in this one.
+    Left out are the seal and incomplete files.
 
     Args:
         results: results/<run>.
@@ -194,7 +219,6 @@ def digest_files(results: Path, within: str = "", but: Collection[str] = ()) -> 
         but: folders in it, to be left out.
     """
     left = {results / name for name in (folders.SUMS, folders.SIGNATURE, *but)}
-    left |= {path.parent for path in results.glob(f"*/{folders.PLAY_RECORD}")}
     digests = {}
     for base, inner, names in os.walk(results / within):
         inner[:] = [name for name in inner if Path(base, name) not in left and not _PARTIAL.fullmatch(name)]

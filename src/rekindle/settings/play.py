@@ -18,7 +18,8 @@ from rekindle.host import folders
 from rekindle.records import Complaint, RecordError
 from rekindle.records.layout import host_in, plan_in
 from rekindle.records.text import list_few
-from rekindle.results.links import refuse_links
+from rekindle.results.links import refuse_links, refuse_others
+from rekindle.results.seal import OtherSealError, find_seal_trouble
 
 from .mistakes import find_mistakes
 from .values import UnknownValue
@@ -53,7 +54,7 @@ def find_host_mistakes(
 def find_play_mistakes(play: Any, results: Path, site: Path) -> list[str]:
     """Return a line for each mistake in the settings of a play of Ansible's, with the hosts that have it.
 
-    A results folder with links in it is one for all of them.
+    A results folder with links or others' files in it, or with another's seal, is one for all of them.
 
     Args:
         play: before its start.
@@ -64,7 +65,10 @@ def find_play_mistakes(play: Any, results: Path, site: Path) -> list[str]:
     stages = [role.get_name(include_role_fqcn=False) for role in play.get_roles()]
     hosts_of: dict[str, list[str]] = {}
     try:
+        refuse_others(results)
         refuse_links(results)
+        if isinstance(trouble := find_seal_trouble(results), OtherSealError):
+            raise RecordError(trouble.message, "name another folder in rekindle_results.")
     except RecordError as error:
         return [str(error)]
     for host in manager._inventory.get_hosts(play.hosts):

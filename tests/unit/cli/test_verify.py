@@ -232,7 +232,7 @@ def test_a_run_that_was_removed_is_missing_though_its_host_left(run, verify):
     shutil.rmtree(run)
     status, output = verify()
     assert status == 1
-    assert "gpu-1/pt_ddp/verdict.json is missing." in output.splitlines()
+    assert "gpu-1/pt_ddp/ is missing." in output.splitlines()
 
 
 def test_called_wrongly_is_status_2(run, verify, tmp_path):

@@ -86,12 +86,21 @@ def test_files_that_were_added_are_named_and_not_opened(results, rekindle, tmp_p
     (results / "gpu-2").mkdir()
     (results / "gpu-2/host.json").write_text("{}")
     (results / "link").symlink_to(tmp_path)
-    (results / "older").mkdir()  # another results folder in this one is none of its files
+    (results / "older").mkdir()  # what says that it is a results folder of its own is none of this one's
     (results / "older/run.json").write_text("{}")
-    (results / "older/more").write_text("")
+    (results / "older/one/two").mkdir(parents=True)
+    for name in ("more", "less"):
+        (results / "older/one" / name).write_text("")
     _, lines = rekindle("verify", results)
     added = [line.partition(" was added.")[0] for line in lines if line.endswith("was added.")]
-    assert added == ["gpu-1/acceptance.json", "gpu-1/pipe", "gpu-2/host.json", "link"]
+    assert added == [
+        "gpu-1/acceptance.json",
+        "gpu-1/pipe",
+        "gpu-2/host.json",
+        "link",
+        "older/one/",
+        "older/run.json",
+    ]
 
 
 def test_another_run_s_folder_is_named(results, rekindle, again, tmp_path):
@@ -263,5 +272,8 @@ def test_a_seal_by_another_key_is_none_and_vouches_for_nothing(results, rekindle
     status, lines = rekindle("verify", results)
     assert status == 1
     assert " was sealed by another key, SHA256:" in lines[0]
-    rekindle("report", results)
-    assert "gpu-1/host.json was added." in rekindle("verify", results)[1]
+    before = seal.digest_files(results), (results / "SHA256SUMS").read_bytes()
+    note = " ".join(rekindle("report", results)[1])
+    assert " was sealed by another key, SHA256:" in note
+    assert "Its reports are left as they are. " in note
+    assert (seal.digest_files(results), (results / "SHA256SUMS").read_bytes()) == before

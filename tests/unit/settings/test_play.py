@@ -11,6 +11,7 @@ from ansible.template import trust_as_template
 from runners.plays import REPOSITORY
 
 from rekindle import settings
+from rekindle.results import seal
 
 
 def _play(hosts, *stages):
@@ -64,8 +65,28 @@ def test_each_mistake_of_each_host_has_a_line_also_where_nothing_can_be_read(gol
     assert "\n" not in worse
 
 
+def test_a_folder_of_others_files_gets_no_results(lines, tmp_path):
+    (tmp_path / "thesis.md").touch()
+    (line,) = lines({"bare": {}}, "plan")
+    assert line.endswith(
+        "has thesis.md in it and no run.json: it has no results. "
+        "Fix: name a new folder in rekindle_results, or one that has results."
+    )
+
+
+def test_results_that_another_key_sealed_get_no_more(lines, tmp_path, monkeypatch):
+    (tmp_path / "run.json").touch()
+    with monkeypatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path.with_name("other")))
+        seal.seal_folder(tmp_path, None)
+    seal.state.provide_key()
+    (line,) = lines({"bare": {}}, "plan")
+    assert f"{tmp_path} was sealed by another key, SHA256:" in line
+
+
 def test_a_plan_that_stays_is_held_against_the_wheelhouse(golden, lines, recordings, tmp_path):
     shutil.copytree(recordings / "h200-x2", tmp_path / "h200")
+    (tmp_path / "run.json").touch()
     (tmp_path / "wheels" / "0123456789ab").mkdir(parents=True)
     hosts = {"h200": {"rekindle_wheelhouse": str(tmp_path / "wheels")}, "bare": {}}
     golden(*lines(hosts, "environments"))
