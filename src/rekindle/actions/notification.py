@@ -3,6 +3,7 @@
 
 import os
 import shlex
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -13,6 +14,14 @@ from rekindle.records.text import fold_line
 
 LIMIT_S = 60
 _LONGEST = 400
+
+
+def find_program_mistake(command: list[str]) -> str | None:
+    """Return that there is no such program, before a run whose end it would hear of."""
+    if not command or shutil.which(command[0]):
+        return None
+    why, fix = "and no program here has that name", "write it as [command, argument]."
+    return fold_line(str(Complaint(f"rekindle_on_end begins with {command[0]!r}, {why}.", fix)))
 
 
 def notify_command(command: list[str], results: Path) -> str | None:

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from json import dumps
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -130,8 +130,8 @@ def start_playbook(
     Raises:
         Complaint: the arguments name no inventory or are no UTF-8, or with ``json`` nothing began.
     """
-    _require_inventory(arguments)
     _require_utf8(arguments)
+    _require_inventory(arguments)
     path = str(paths.find_collection() / "playbooks" / playbook)
     with tempfile.TemporaryDirectory(prefix="rekindle-") as folder:
         note = Path(folder, "results")
@@ -162,6 +162,10 @@ def _require_inventory(arguments: list[str]) -> None:
         verb = " ".join(takewhile(lambda word: not word.startswith("-") or word in _OURS, sys.argv[1:]))
         fix = f"type rekindle {verb} -i lease_hosts, your inventory{here}."
         raise Complaint("No inventory is named, and nothing is done for hosts that nobody named.", fix)
+    for option, path in pairwise(arguments):
+        if option in ("-i", "--inventory") and "," not in path and not Path(path).expanduser().exists():
+            message = f"{path} is not there, so nothing would be done for its hosts."
+            raise Complaint(message, "name an inventory that is there.")
 
 
 def _require_utf8(arguments: list[str]) -> None:

@@ -138,7 +138,7 @@ def read_record(path: Path, kind: type[RecordT]) -> RecordT:
     except RecordError as error:
         _refuse_version(path, content, kind)
         message = f"{path} is not a valid {kind.__name__}: {error.message}."
-        raise RecordError(message, "have its stage write it again.") from None
+        raise RecordError(message, "have its stage write it again, or name another file.") from None
 
 
 def read_valid(path: Path, kind: type[RecordT]) -> RecordT | None:

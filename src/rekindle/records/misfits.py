@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Everything that is wrong with what people write by hand, where a decoder names the first alone."""
 
+import difflib
 from collections.abc import Iterator, Mapping
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
@@ -34,7 +35,10 @@ def _of_struct(value: Mapping[Any, Any], kind: Any, place: str) -> Iterator[str]
             yield from found
         elif mistake := _mistake(value[name], field.type, f"{place}.{name}"):
             yield mistake
-    yield from (f"Object contains unknown field `{name}`{at}" for name in value if name not in fields)
+    for name in value:
+        if name not in fields:
+            near = difflib.get_close_matches(str(name), fields, n=1)
+            yield f"Object contains unknown field `{name}`{at}{f', near `{near[0]}`' if near else ''}"
 
 
 def _mistake(value: Any, kind: Any, place: str) -> str | None:
@@ -42,6 +46,8 @@ def _mistake(value: Any, kind: Any, place: str) -> str | None:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         message, _, inner = str(error).partition(" - at `$")
+        allowed = [word for one in _choices(kind) if get_origin(one) is Literal for word in get_args(one)]
+        message += f", none of {', '.join(map(repr, allowed))}" if allowed else ""
         return message + _at(place + inner.removesuffix("`"))
     return None
 

@@ -3,6 +3,7 @@
 
 import functools
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from rekindle.results.seal import OtherSealError, find_seal_trouble
 from .mistakes import find_mistakes
 from .values import UnknownValue
 
+_PLACE = re.compile(r"/[^\n]+:\d+:\d+")
 _SPECS = "roles/settings/meta/argument_specs.yml"
 
 
@@ -117,7 +119,10 @@ def find_run(play: Any) -> tuple[str, list[str]]:
     """
     manager = play.get_variable_manager()
     host = next(iter(manager._inventory.get_hosts(play.hosts)), None)
-    known = manager.get_vars(play=play, host=host)
+    try:
+        known = manager.get_vars(play=play, host=host)
+    except AnsibleError:
+        return "", []
     fill = Templar(play.get_loader(), known).template
     values = {name: _value(known.get(f"rekindle_{name}"), fill) for name in ("results", "on_end")}
     values = {name: value for name, value in values.items() if not isinstance(value, UnknownValue)}
@@ -150,4 +155,8 @@ def _value(given: Any, fill: Callable[[Any], Any]) -> Any:
 
 
 def _line(error: Exception) -> str:
-    return " ".join(str(error).split()).rstrip(".")
+    """Return what Ansible says, with the place in a file where it knows one."""
+    places = [str(getattr(one, "obj", "")) for one in (error, error.__context__)]
+    says = " ".join(str(error).split()).rstrip(".")
+    place = next(filter(_PLACE.fullmatch, places), "")
+    return f"{says} ({place})" if place else says

@@ -105,6 +105,14 @@ def test_nothing_is_done_for_hosts_that_nobody_named(call, name, monkeypatch, tm
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_inventory_that_is_not_there_is_refused_beside_one_that_is(call, tmp_path):
+    there = tmp_path / "hosts.yml"
+    there.write_text("all: {hosts: {a: {ansible_connection: local}}}")
+    status, out, err = call("site", "--check", "-i", there, "-i", tmp_path / "none.yml")
+    message = f"{tmp_path}/none.yml is not there, so nothing would be done for its hosts. Fix: "
+    assert (status, out, err[: len(message)]) == (2, "", message)
+
+
 def test_a_federation_that_is_none_is_refused(tmp_path):
     (tmp_path / "hosts.yml").write_text("all: {hosts: {a: {ansible_connection: local}}}")
     done = process("federate", "--status", "-i", tmp_path / "hosts.yml", "--json")

@@ -32,7 +32,8 @@ def test_every_job_that_we_ship_reads(name):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"ronds": 3}, "unknown field `ronds`"),
+        ({"ronds": 3}, "unknown field `ronds`, near `rounds`"),
+        ({"when_short_of_gpus": "maybe"}, "Invalid enum value 'maybe', none of 'share', 'turns', "),
         ({"rounds": "three"}, "Expected `int`, got `str` - at `$.rounds`"),
         ({"rounds": 0}, "Expected `int` >= 1 - at `$.rounds`"),
         ({"proof": []}, "Expected `array` of length >= 1 - at `$.proof`"),

@@ -140,7 +140,7 @@ def test_all_mistakes_of_a_job_are_told_at_once(own):
     for mistake in (
         "Expected `int`, got `str` - at `$.sites`",
         "Expected `int`, got `str` - at `$.example.gpus`",
-        "Object contains unknown field `speed`",
+        "Object contains unknown field `speed`;",
         "Object contains unknown field `colour` - at `$.example`",
         "it claims 'all_is_well', and no check has that name",
     ):

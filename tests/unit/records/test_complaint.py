@@ -29,4 +29,4 @@ def test_a_files_text_is_no_fix(tmp_path):
     with pytest.raises(RecordError) as caught:
         read_record(tmp_path / "host.json", HostRecord)
     assert "x Fix: y" in caught.value.message
-    assert caught.value.fix == "have its stage write it again."
+    assert caught.value.fix == "have its stage write it again, or name another file."

@@ -60,6 +60,10 @@ def test_each_mistake_of_each_host_has_a_line_also_where_nothing_can_be_read(gol
         "two lines": {"rekindle_jobs": ["pt_ddp"], "rekindle_job_arguments": {"x\ny": {}}},
     }
     golden(*lines(hosts))
+    with pytest.raises(AnsibleError) as error:
+        DataLoader().load("a: 1\n\tb: 2\n", file_name="/gv/all.yml")
+    (tab,) = lines({"tab": error.value})
+    assert tab.endswith(" (/gv/all.yml:2:1). Fix: correct the inventory.")
     (worse,) = lines({"worse": {"rekindle_jobs": trust_as_template("{{ a b }}")}})
     assert worse.startswith("worse: rekindle_jobs cannot be evaluated: Syntax error in template: ")
     assert "\n" not in worse
