@@ -259,11 +259,21 @@ others() (
     done
 )
 
-usable() { # whether $1 is or could be made a folder that this user writes to, and no other ($2: not even in it)
+# What makes the folder $1 no place for ours, which is removed with all that is in it when its host is retired: "home PATH"
+# if it is a home or above one, "stranger NAME" if something of another name is in it.
+strangers() {
+    case $HOME/ in
+        "${1%/}"/*) echo "home $HOME" && return ;;
+    esac
+    ls -A "$1" 2>/dev/null | grep -vxE 'cache|envs|federation|jobs|logs|lost[+]found|pythons|runs|tmp' | sed -n '1s/^/stranger /p'
+}
+
+usable() { # whether $1 is or could be made a folder that this user writes to, and no other ($2: and nothing else is in it)
     place=$(nearest "$1")
     printf '%s\n' "$place"
     [ -d "$place" ] && [ -w "$place" ] && [ -x "$place" ] || return 1
     found=$(others "$1" "${2-}")
+    [ -n "$found" ] || [ -z "${2-}" ] || found=$(strangers "$1")
     [ -z "$found" ] || { printf '%s\n' "$found" && return 2; }
 }
 

@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from rekindle.host import files, storage
-from rekindle.host.folders import PLACED, SPEC, SUMS, VERDICT
+from rekindle.host.folders import PLACED, PLAY_RECORD, SPEC, SUMS, VERDICT
 from rekindle.records import PlacedRecord, RecordError, VerdictRecord
 from rekindle.records.base import read_valid
 from rekindle.records.layout import outcome_in
@@ -17,6 +17,7 @@ from rekindle.records.text import fold_line
 from rekindle.results import certificate, seal, signature, state
 from rekindle.results.contents import locate_placed
 
+from .record_paths import is_results
 from .verb import FAILED, NEWEST, OK, Answer, Json, Verb, print_answer
 
 _KEY_LIMIT = 1 << 16
@@ -80,7 +81,7 @@ def run(
         raise RecordError(message, "ask whoever gave it to you for another, or name a folder under results/.")
     runs = _find_runs(results)
     if not runs and not (results / SUMS).exists():
-        raise RecordError(f"{results} has no run.", "name a folder under results/.")
+        raise RecordError(f"{results} has no run.", f"name {_find_near(results)}.")
     verification = Verification([], keys)
     try:
         with storage.lock_folder(results):
@@ -196,11 +197,24 @@ def _find_runs(results: Path) -> set[str]:
     return names | seal.list_runs(results) | seal.list_runs(results, SPEC)
 
 
+def _find_near(folder: Path) -> str:
+    """Return the results folder around or in one that is none, or what such a folder is."""
+    around = (
+        here for here in (folder.absolute().parent, folder.absolute().parent.parent) if is_results(here)
+    )
+    inside = (path.parent for path in sorted(folder.glob(f"*/{PLAY_RECORD}")))
+    return str(next(around, None) or next(inside, "a folder under results/"))
+
+
 def _read_key(key: str) -> str:
     """Return the fingerprint that was given, or that of a public key's file."""
     if key.startswith("SHA256:"):
         return key
     path = Path(key)
+    if not path.exists():
+        raise RecordError(
+            f"{path} does not exist.", "name the file of a public key, or its fingerprint SHA256:…"
+        )
     with suppress(OSError):
         if public := signature.parse_public_key(files.read_content(path.resolve(), _KEY_LIMIT)):
             return signature.format_fingerprint(public)

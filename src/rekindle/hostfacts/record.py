@@ -116,11 +116,19 @@ def _said(frame: Frame) -> str:
 
 
 def _shared(found: str) -> str | None:
-    """Return who else could put files in a folder's place, one sentence; ``found`` is of `others` there."""
+    """Return who else could put files in a folder's place, or what else it has, one sentence.
+
+    Args:
+        found: of `others` or `strangers` there.
+    """
     how, _, rest = found.partition(" ")
     path, _, number = rest.rpartition(" ")
     if how == "all":
         return f"All users may write to {rest}."
+    if how == "home":
+        return f"It is the home folder {rest}, or above it."
+    if how == "stranger":
+        return f"{rest} is in it, which Rekindle did not make and would not remove."
     what = {"owner": "belongs to another user", "group": "can be written by others of a group"}.get(how)
     return f"{path} {what} ({number})." if what else None
 

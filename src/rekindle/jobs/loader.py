@@ -2,6 +2,7 @@
 """Reading job.yml."""
 
 import itertools
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
@@ -27,7 +28,7 @@ from .source import Source
 
 _THERE = "name a job that is there in rekindle_jobs."
 _CORRECT = "correct that field (see docs/howto/own-job.md)."
-_EXAMPLES = "examples"
+_EXAMPLES, _META = "examples", "meta.json"
 _ALL = f"{_EXAMPLES}/all"
 _RESERVED = (_EXAMPLES, folders.EARLIER, folders.LOCKS, "retired")
 """Names of other folders beside jobs'."""
@@ -128,14 +129,32 @@ def load_job(jobs: Path, name: str) -> Job:
 def _given(path: Path) -> Any:
     """Return what a job.yml has, of builtins."""
     try:
-        given = yaml.safe_load(path.read_text(encoding="utf-8"))
+        given = yaml.load(path.read_text(encoding="utf-8"), _OnceEach)
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error.strerror}.", _THERE) from None
     except (yaml.YAMLError, ValueError) as error:
         raise _no_job(path, error) from None
     if isinstance(given, dict) and "requirements" in given:
         given["requirements"] = list(requirements.read_requirements(given["requirements"], path))
-    return given
+    return {} if given is None else given
+
+
+class _OnceEach(yaml.SafeLoader):
+    """Refuses a key that a mapping has twice, of which YAML's loaders take the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Return the mapping of a node.
+
+        Raises:
+            yaml.YAMLError: a key is there twice.
+        """
+        lines: dict[str, int] = {}
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            line = key.start_mark.line + 1
+            if key.value in lines:
+                raise yaml.YAMLError(f"`{key.value}` stands in line {lines[key.value]} and in line {line}")
+            lines[key.value] = line
+        return super().construct_mapping(node, deep=deep)
 
 
 def _no_job(path: Path, error: Exception) -> RecordError:
@@ -156,6 +175,9 @@ def _job(path: Path, given: Any) -> Job:
             f"{path} names the environment {job.environment!r}, and there is none.",
             f"name one of {', '.join(list_environments())}.",
         )
+    if job.expected_s > job.limit_s:
+        message = f"{path} is expected to take {job.expected_s} s and has a limit of {job.limit_s} s."
+        raise RecordError(message, "raise limit_s in it.")
     _require_locked(path, job)
     described = job.example.described if job.example else ()
     for mend in (mend for example in described for mend in example.mends or ()):
@@ -261,6 +283,8 @@ def read_own(jobs: Path, path: Path) -> OwnJob:
     if not isinstance(given, dict):
         raise _no_job(file, ValueError("Expected `object`, got `array`"))
     source = read_source(path, given)
+    if why := _explain_unrunnable(source):
+        raise RecordError(f"{path} cannot be run as a job: {why}.", _THERE)
     found = fill_defaults(source, given)
     job = _job(file, {**given, **{name: one.value for name, one in found.items()}})
     taken = (name.removeprefix(f"{_EXAMPLES}/") for name in list_jobs(jobs))
@@ -281,6 +305,18 @@ def read_own(jobs: Path, path: Path) -> OwnJob:
         raise RecordError(away.message, away.fix)
     assumed = tuple(name for name in ("sites", "rounds") if name in found and not found[name].read)
     return OwnJob(replace(job, assumed=assumed or job.assumed), given, found, source)
+
+
+def _explain_unrunnable(source: Source) -> str:
+    """Return why the file that is run, or meta.json, is none that could be; empty if it may be one."""
+    text = source.text(source.entry) if source.entry in source.files else "elsewhere"
+    if not text.strip() or "\0" in text:
+        return f"{source.entry} is {'no text' if text.strip() else 'empty'}"
+    try:
+        json.loads(source.text(_META) if not source.entry and _META in source.files else "{}")
+    except ValueError as error:
+        return f"{_META} is no JSON: {error}"
+    return ""
 
 
 def _travels(path: Path, example: Example) -> None:

@@ -22,6 +22,8 @@ from ..host.archive import pack_run as pack_folder
 from ..host.leftovers import end_processes, find_outside
 
 _NAMED = 1000
+_OF_DISKS = "lost+found"
+"""In a folder where a file system is mounted."""
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -113,7 +115,7 @@ def _foreign(folder: Path) -> Iterator[str]:
         yield f"belongs to user {folder.stat().st_uid}"
     content = sorted(folder.iterdir())
     for path in content:
-        if path.name not in folders.OURS or path.is_symlink() or not path.is_dir():
+        if path.name not in {*folders.OURS, _OF_DISKS} or path.is_symlink() or not path.is_dir():
             yield f"has {path.name} in it, which Rekindle did not make"
     mounts = re.findall(r"^(?:\S+ ){4}(\S+)", Path("/proc/self/mountinfo").read_text(encoding="utf-8"), re.M)
     for mount in mounts:

@@ -27,6 +27,8 @@ from .names import PREFIX, SHORT, find_misnamed, find_near, is_folder, list_fold
 from .room import list_rooms
 from .values import Settings, UnknownValue, format_value
 
+_GPU = re.compile(r"\d+|(?:GPU|MIG)-[\w/-]+")
+_PORTS = 1 << 16
 _FOR_RETIRE = {f"rekindle_{name}" for name in ("root", "tmpdir", "stop", "results", "lease_ends", "budget")}
 """The settings that retire.yml reads; mistakes in others must not prevent a lease's end."""
 _TYPES = {
@@ -76,6 +78,7 @@ def find_mistakes(
     checks = [
         _places,
         _free_space,
+        _numbers,
         job_mistakes.find_job_mistakes,
         job_mistakes.find_example_mistakes,
         job_mistakes.find_option_mistakes,
@@ -158,6 +161,16 @@ def _free_space(settings: Settings) -> Iterator[Complaint]:
     if not 0 <= free < math.inf:
         message = f"rekindle_min_free_gb is {free}, and no disk has that free."
         yield Complaint(message, "write a number, such as 20.")
+
+
+def _numbers(settings: Settings) -> Iterator[Complaint]:
+    for gpu in settings.values.get("rekindle_gpus", ()):
+        if not _GPU.fullmatch(gpu):
+            message = f"rekindle_gpus has {gpu!r} in it, and takes indexes and UUIDs."
+            yield Complaint(message, "write [0, 1], or leave it out for all.")
+    for name, port in settings.values.items():
+        if name.endswith("_port") and not 0 < port < _PORTS:
+            yield Complaint(f"{name} is {port}, and ports are 1 to {_PORTS - 1}.", "write one of these.")
 
 
 def _times(settings: Settings) -> Iterator[Complaint]:

@@ -235,6 +235,13 @@ def test_a_run_that_was_removed_is_missing_though_its_host_left(run, verify):
     assert "gpu-1/pt_ddp/ is missing." in output.splitlines()
 
 
+def test_a_folder_beside_results_names_them(run, verify):
+    (run.parents[1] / "run.json").touch()
+    for folder in (run, run.parent, run.parents[2]):
+        status, output = verify(results=folder)
+        assert (status, f"has no run. Fix: name {run.parents[1]}." in output) == (2, True)
+
+
 def test_called_wrongly_is_status_2(run, verify, tmp_path):
     (tmp_path / "empty").mkdir()
     wrong = (["--key", __file__], run.parents[1])

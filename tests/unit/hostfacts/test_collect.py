@@ -21,6 +21,7 @@ from samples.mig_hosts import cut_gpus, list_instances, name_instance
 
 from rekindle.gpus.choice import choose_gpus
 from rekindle.host import paths
+from rekindle.host.folders import OURS
 from rekindle.hostfacts.frames import FactsError, Frame, PartialFrames, parse_frames
 from rekindle.hostfacts.record import read_host
 from rekindle.hostfacts.system import read_memory
@@ -191,6 +192,28 @@ def test_a_root_of_any_name_is_only_a_name(collect, tmp_path, name):
 def test_a_root_under_a_file_cannot_be_made(collect, tmp_path):
     (tmp_path / "file").touch()
     assert collect("root", root=f"{tmp_path}/file/rekindle")["root"] == Frame("1", f"{tmp_path}/file\n")
+
+
+@pytest.mark.parametrize(
+    ("entries", "found"),
+    [
+        ([], ""),
+        ([*OURS, "lost+found"], ""),
+        ([*OURS, "my thesis", "zoo"], "stranger my thesis\n"),
+        ([".hidden"], "stranger .hidden\n"),
+    ],
+)
+def test_a_root_with_others_files_is_refused(collect, tmp_path, entries, found):
+    root = made(tmp_path / "root")
+    for name in entries:
+        (root / name).mkdir()
+    assert collect("root", root=root)["root"] == Frame("2" if found else "0", f"{root}\n{found}")
+
+
+def test_a_home_is_no_root(collect, tmp_path):
+    home = tmp_path / "the home"
+    for root in (home, tmp_path, "/"):
+        assert collect("root", root=root)["root"].text.endswith(f"\nhome {home}\n")
 
 
 def made(path, mode=0o700, owner=None, group=None):

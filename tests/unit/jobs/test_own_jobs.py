@@ -95,6 +95,8 @@ def test_an_example_is_as_the_plans_release_has_it(nvflare, option):
 
 CANNOT = {
     "unknown field": ("summary:", "speed: 5\nsummary:"),
+    "a field twice": ("summary:", "summary: a\nsummary:"),
+    "longer than its limit": ("limit_s: 600", "limit_s: 600\nexpected_s: 5000"),
     "no number": ("sites: 2", "sites: two"),
     "no name": ("summary:", "name: Mine\nsummary:"),
     "an example's name": ("summary:", "name: hello-pt\nsummary:"),
@@ -126,6 +128,28 @@ def test_what_cannot_work_is_one_sentence_with_the_fix(golden, own, name):
     text = refused(path)
     golden(text)
     assert re.search(r"\. Fix: \w.*\.$", text)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("job.py", b"", "job.py is empty"),
+        ("job.py", b"\x7fELF\0\0\1", "job.py is no text"),
+        ("meta.json", b'{"name": "x",', "meta.json is no JSON: "),
+    ],
+)
+def test_a_file_that_cannot_be_run_is_told(tmp_path, name, content, why):
+    (tmp_path / "app" / "config").mkdir(parents=True)
+    (tmp_path / "app/config/config_fed_server.json").write_text("{}")
+    (tmp_path / name).write_bytes(content)
+    assert f"{tmp_path} cannot be run as a job: {why}" in refused(tmp_path)
+
+
+def test_a_job_yml_without_a_word_changes_nothing(own):
+    path = own()
+    path.write_text("# to come\n")
+    (path.parent / "job.py").write_text("from nvflare.recipe import SimEnv\n")
+    assert load_job(JOBS, str(path)).name == "mine"
 
 
 def test_all_mistakes_of_a_job_are_told_at_once(own):

@@ -68,6 +68,8 @@ WRONG = yaml.safe_load(
     rekindle_rooot: [/x]
     rekindle_of_mine: [1]
     rekindle_gpus_required: [maybe]
+    rekindle_gpus: [[-1], all]
+    rekindle_federation_port: [80000]
     rekindle_min_free_gb: [much, "nan"]
     rekindle_jobs: [{a: 1}, [pt_ddp, [a]], [], [pt_dpp]]
     rekindle_pins: [true, {jax: "0.4"}, {torch: 2.11}, {tensorflow: 2.21.1}]
