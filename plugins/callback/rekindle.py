@@ -181,7 +181,7 @@ class CallbackModule(CallbackBase):
         if stages := [name for name in roles if name != _REPORT]:
             names = [host.name for host in hosts]
             self._refuse(settings.find_group_mistakes(variables._inventory.get_groups_dict(), stages))
-            self._refuse([*filter(None, [notification.find_program_mistake(self._on_end)])])
+            self._refuse(notification.find_program_mistakes(self._on_end))
             if self._ours and not names:
                 self._refuse(["No host is left to do anything for. Fix: put one in the inventory."])
             self._refuse_names(names)

@@ -16,12 +16,12 @@ LIMIT_S = 60
 _LONGEST = 400
 
 
-def find_program_mistake(command: list[str]) -> str | None:
-    """Return that there is no such program, before a run whose end it would hear of."""
+def find_program_mistakes(command: list[str]) -> list[str]:
+    """Return that there is no such program, before a run whose end it would hear of; nothing if there is."""
     if not command or shutil.which(command[0]):
-        return None
+        return []
     why, fix = "and no program here has that name", "write it as [command, argument]."
-    return fold_line(str(Complaint(f"rekindle_on_end begins with {command[0]!r}, {why}.", fix)))
+    return [fold_line(str(Complaint(f"rekindle_on_end begins with {command[0]!r}, {why}.", fix)))]
 
 
 def notify_command(command: list[str], results: Path) -> str | None:

@@ -155,7 +155,7 @@ def start_playbook(
 
 
 def _require_inventory(arguments: list[str]) -> None:
-    """Require that hosts are named: nobody wants those of a default touched."""
+    """Require hosts that are named by inventories that are there: nobody wants a default's touched."""
     if not any(map(_INVENTORY.match, arguments)) and "ANSIBLE_INVENTORY" not in os.environ:
         local = paths.find_collection() / "inventories/local"
         here = f"; this machine alone is -i {shlex.quote(str(local))}" if local.exists() else ""

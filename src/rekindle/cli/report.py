@@ -31,10 +31,8 @@ def run(folder: Folder = NEWEST, json: Json = False) -> Answer:
     if around and (around is folder or is_host(folder) or (folder / folders.VERDICT).exists()):
         base, note = around, _RECORDED.format(around)
         if trouble := seal.find_seal_trouble(around):
-            results, note = (
-                gather_results(around),
-                f"{trouble.message} Its reports are left as they are. {note}",
-            )
+            results = gather_results(around)
+            note = f"{trouble.message} Its reports are left as they are. {note}"
         else:
             before = seal.take_digests(around)
             results = write_reports(around)

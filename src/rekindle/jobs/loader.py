@@ -175,7 +175,7 @@ def _job(path: Path, given: Any) -> Job:
             f"{path} names the environment {job.environment!r}, and there is none.",
             f"name one of {', '.join(list_environments())}.",
         )
-    if job.expected_s > job.limit_s:
+    if "expected_s" in given and job.expected_s > job.limit_s:
         message = f"{path} is expected to take {job.expected_s} s and has a limit of {job.limit_s} s."
         raise RecordError(message, "raise limit_s in it.")
     _require_locked(path, job)

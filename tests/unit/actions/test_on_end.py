@@ -4,7 +4,7 @@
 import pytest
 
 from rekindle.actions import notification
-from rekindle.actions.notification import find_program_mistake, notify_command
+from rekindle.actions.notification import find_program_mistakes, notify_command
 
 
 @pytest.fixture
@@ -47,8 +47,8 @@ def test_a_failure_is_one_sentence(results, command, what):
 
 def test_a_program_that_is_not_there_is_told_before_the_run():
     message = "rekindle_on_end begins with 'curl -d @-', and no program here has that name. Fix: write it as "
-    assert find_program_mistake(["curl -d @-"]).startswith(message)
-    assert [find_program_mistake(command) for command in ([], ["sh", "-c", "x"])] == [None, None]
+    assert find_program_mistakes(["curl -d @-"])[0].startswith(message)
+    assert [find_program_mistakes(command) for command in ([], ["sh", "-c", "x"])] == [[], []]
 
 
 def test_one_that_goes_on_is_ended_and_what_it_left_is_not_waited_for(results, monkeypatch):
