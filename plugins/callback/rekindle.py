@@ -67,7 +67,7 @@ from rekindle.actions.address import find_address
 from rekindle.actions.output import clean_display, explain_failure, take_part
 from rekindle.host import folders, paths
 from rekindle.report.check import format_check
-from rekindle.report.reports import REPORTS, format_summary, write_reports
+from rekindle.report.reports import format_summary, write_reports
 from rekindle.report.table import can_redraw
 from rekindle.results import journal, seal
 from rekindle.results.check import check_plan
@@ -84,7 +84,7 @@ description: Works on the playbooks of this repository, and on any other from it
 _ENTRIES = {_REPOSITORY / name for name in ("site.yml", "fabric.yml", "federate.yml", "retire.yml")}
 _REPORT = "report"
 _TAKEN = {".", "..", "payload", folders.PLAY_RECORD, folders.HOSTS, *(kind.folder for kind in list_joints())}
-_TAKEN |= {folders.FABRIC_RECORD, folders.SUMS, folders.SIGNATURE, *REPORTS}
+_TAKEN |= {folders.FABRIC_RECORD, folders.SUMS, folders.SIGNATURE, *folders.REPORTS}
 
 
 def _reports_errors(method: Callable[..., None]) -> Callable[..., None]:

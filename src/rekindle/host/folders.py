@@ -50,6 +50,8 @@ PLACED = ".placed.json"
 """Ends the name of a record in a host's folder of results: of a job that was sent there."""
 EARLIER = "earlier"
 """In a host's folder of results: runs before the latest ones of their jobs."""
+REPORTS = ("report.html", "results.json", "junit.xml", "metrics.prom")
+"""Of a results folder, written by the last playbook in it."""
 SUMS, SIGNATURE = "SHA256SUMS", "SHA256SUMS.sig"
 """Beside the hosts' folders: the digests of all files of results, signed."""
 HOSTS = "hosts"

@@ -25,8 +25,6 @@ from .metrics import render_metrics
 from .steps import make_host_lists
 from .table import measure_terminal
 
-REPORTS = ("report.html", "results.json", "junit.xml", "metrics.prom")
-
 
 def write_reports(folder: Path) -> Results:
     """Write report.html, results.json, junit.xml and metrics.prom, and a page into each host's folder.
@@ -57,7 +55,7 @@ def write_reports(folder: Path) -> Results:
             with explain_unwritten(folder / name):
                 storage.write_file(folder / name, content)
     except BaseException:
-        for name in (*REPORTS, *dict(_pages(results))):
+        for name in (*folders.REPORTS, *dict(_pages(results))):
             with suppress(OSError):
                 (folder / name).unlink()
         raise

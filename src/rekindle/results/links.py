@@ -23,17 +23,17 @@ def refuse_links(folder: Path) -> None:
 
 
 def refuse_others(folder: Path) -> None:
-    """Refuse a folder with files that is no results folder: some of them would be overwritten.
+    """Refuse a folder that is no results folder and has files which ours would replace; a log may be there.
 
     Raises:
         RecordError: it has any.
     """
-    with suppress(FileNotFoundError, NotADirectoryError):
-        if (others := sorted(path.name for path in folder.iterdir())) and folders.PLAY_RECORD not in others:
-            message = (
-                f"{folder} has {list_few(others, 3)} in it and no {folders.PLAY_RECORD}: it has no results."
-            )
-            raise RecordError(message, "name a new folder in rekindle_results, or one that has results.")
+    names = (*folders.REPORTS, folders.SUMS, folders.SIGNATURE)
+    if not (folder / folders.PLAY_RECORD).exists() and (ours := [x for x in names if (folder / x).exists()]):
+        message = (
+            f"{folder} has {list_few(ours, 3)} and no {folders.PLAY_RECORD}: others' files would be lost."
+        )
+        raise RecordError(message, "name a new folder in rekindle_results, or one that has results.")
 
 
 def find_links(folder: Path, levels: int = 2) -> Iterator[Path]:

@@ -70,10 +70,12 @@ def test_each_mistake_of_each_host_has_a_line_also_where_nothing_can_be_read(gol
 
 
 def test_a_folder_of_others_files_gets_no_results(lines, tmp_path):
-    (tmp_path / "thesis.md").touch()
+    (tmp_path / "log.txt").touch()
+    assert lines({"bare": {}}, "plan") == []
+    (tmp_path / "SHA256SUMS").touch()
     (line,) = lines({"bare": {}}, "plan")
     assert line.endswith(
-        "has thesis.md in it and no run.json: it has no results. "
+        "has SHA256SUMS and no run.json: others' files would be lost. "
         "Fix: name a new folder in rekindle_results, or one that has results."
     )
 
