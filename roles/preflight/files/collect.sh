@@ -260,12 +260,12 @@ others() (
 )
 
 # What makes the folder $1 no place for ours, which is removed with all that is in it when its host is retired: "home PATH"
-# if it is a home or above one, "stranger NAME" if something of another name is in it.
+# if it is a home or above one, "stranger NAME" if something of another name is in it: no trial's, and none that disks have.
 strangers() {
     case $HOME/ in
         "${1%/}"/*) echo "home $HOME" && return ;;
     esac
-    ls -A "$1" 2>/dev/null | grep -vxE 'cache|envs|federation|jobs|logs|lost[+]found|pythons|runs|tmp' | sed -n '1s/^/stranger /p'
+    ls -A "$1" 2>/dev/null | grep -vxE 'cache|envs|federation|jobs|logs|lost[+]found|pythons|runs|tmp|[.]rekindle-.*' | sed -n '1s/^/stranger /p'
 }
 
 usable() { # whether $1 is or could be made a folder that this user writes to, and no other ($2: and nothing else is in it)

@@ -107,7 +107,7 @@ def test_a_python_that_is_slow_once_is_found(load, shell, tmp_path, monkeypatch)
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin", prepend=":")
     monkeypatch.setattr("rekindle.hostfacts.frames.LIMITS_S", (1, 600))
-    here = {"root": str(tmp_path), "tmpdir": str(tmp_path), "gpus_required": False, "min_free_gb": 0}
+    here = {"root": f"{tmp_path}/root", "tmpdir": str(tmp_path), "gpus_required": False, "min_free_gb": 0}
     args = {**ARGS, **here, "dest": str(tmp_path)}
     result = load("collect_facts").run(args, _low_level_execute_command=shell)
     assert "/slow/python3.12" in [python["path"] for python in result["host"]["pythons"]], result
@@ -161,7 +161,7 @@ def test_arguments_that_are_no_such_thing_are_refused(collect):
 
 
 def test_the_inventorys_python_is_tried_and_our_own_default_is_not(load, shell, tmp_path):
-    here = {"root": str(tmp_path), "tmpdir": str(tmp_path), "gpus_required": False, "min_free_gb": 0}
+    here = {"root": f"{tmp_path}/root", "tmpdir": str(tmp_path), "gpus_required": False, "min_free_gb": 0}
     asked = []
 
     def run(execute, named):
@@ -197,7 +197,7 @@ def once(shell):
 
 
 def test_a_machine_that_this_run_found_under_another_name_is_refused(load, once, tmp_path):
-    here = {"root": str(tmp_path), "tmpdir": str(tmp_path), "gpus_required": False, "min_free_gb": 0}
+    here = {"root": f"{tmp_path}/root", "tmpdir": str(tmp_path), "gpus_required": False, "min_free_gb": 0}
     play = PlaybookRecord(run="r", started="2026-11-28T05:30:00Z", hosts=("a", "b"),
                           began=dict.fromkeys("ab", "2026-11-28T05:30:00Z"))  # fmt: skip
     write_record(tmp_path / "run.json", play)

@@ -198,7 +198,7 @@ def test_a_root_under_a_file_cannot_be_made(collect, tmp_path):
     ("entries", "found"),
     [
         ([], ""),
-        ([*OURS, "lost+found"], ""),
+        ([*OURS, "lost+found", ".rekindle-0123-room-root"], ""),
         ([*OURS, "my thesis", "zoo"], "stranger my thesis\n"),
         ([".hidden"], "stranger .hidden\n"),
     ],
