@@ -81,9 +81,8 @@ def read_seal(results: Path, fingerprint: str | None = None) -> Seal:
 
 def find_seal_trouble(results: Path) -> SealError | None:
     """Return why the seal of a results folder is not this user's; None if it is, or there is none."""
-    own = state.find_public_key()
     try:
-        read_seal(results, own and signature.format_fingerprint(own))
+        _read_own_seal(results)
     except SealError as error:
         return error if (results / folders.SUMS).exists() else None
     return None
@@ -268,7 +267,12 @@ def _is_plain(name: str) -> bool:
 
 def _own_seal(results: Path) -> Seal:
     """Return the seal of a results folder by the controller's own key; an empty one if it has none."""
-    public = state.find_public_key()
     with suppress(SealError):
-        return read_seal(results, signature.format_fingerprint(public)) if public else Seal()
+        return _read_own_seal(results)
     return Seal()
+
+
+def _read_own_seal(results: Path) -> Seal:
+    """Return that seal; who has no key yet has none. It raises what `read_seal` does."""
+    public = state.find_public_key()
+    return read_seal(results, signature.format_fingerprint(public) if public else "")
