@@ -24,6 +24,12 @@ def is_results(path: Path) -> bool:
     return has_schema(path / folders.PLAY_RECORD)
 
 
+def find_results_above(path: Path) -> Path | None:
+    """Return the results folder that a host's folder or a run's is in; None if it is in none."""
+    above = path.absolute()
+    return next(filter(is_results, (above.parent, above.parent.parent)), None)
+
+
 def is_host(path: Path) -> bool:
     """Whether ``path`` is a host's folder of results."""
     return any(has_schema(path / name) for name in _OF_A_HOST)

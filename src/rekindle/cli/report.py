@@ -12,7 +12,7 @@ from rekindle.results import seal
 from rekindle.results.contents import HostResults, Results, gather_results
 from rekindle.results.row import Row
 
-from .record_paths import is_host, is_results, read_host_folder
+from .record_paths import find_results_above, is_host, is_results, read_host_folder
 from .verb import FAILED, NEWEST, OK, UNKNOWN, Answer, Folder, Json, Verb, print_answer
 
 _RECORDED = "Verdicts are as they were recorded and were not judged again: `rekindle judge {}` does that."
@@ -26,8 +26,7 @@ def run(folder: Folder = NEWEST, json: Json = False) -> Answer:
     Raises:
         RecordError: there is no run, or the folder cannot be written.
     """
-    here = folder.absolute()
-    around = next(filter(is_results, (folder, here.parent, here.parent.parent)), None)
+    around = folder if is_results(folder) else find_results_above(folder)
     if around and (around is folder or is_host(folder) or (folder / folders.VERDICT).exists()):
         base, note = around, _RECORDED.format(around)
         if trouble := seal.find_seal_trouble(around):

@@ -17,7 +17,7 @@ from rekindle.records.text import fold_line
 from rekindle.results import certificate, seal, signature, state
 from rekindle.results.contents import locate_placed
 
-from .record_paths import is_results
+from .record_paths import find_results_above
 from .verb import FAILED, NEWEST, OK, Answer, Json, Verb, print_answer
 
 _KEY_LIMIT = 1 << 16
@@ -198,12 +198,9 @@ def _find_runs(results: Path) -> set[str]:
 
 
 def _find_near(folder: Path) -> str:
-    """Return the results folder around or in one that is none, or what such a folder is."""
-    around = (
-        here for here in (folder.absolute().parent, folder.absolute().parent.parent) if is_results(here)
-    )
+    """Return the results folder around ``folder`` or in it; if there is none, what one is."""
     inside = (path.parent for path in sorted(folder.glob(f"*/{PLAY_RECORD}")))
-    return str(next(around, None) or next(inside, "a folder under results/"))
+    return str(find_results_above(folder) or next(inside, "a folder under results/"))
 
 
 def _read_key(key: str) -> str:

@@ -119,6 +119,8 @@ class _Course(NamedTuple):
     """In which a scheduler asked all processes to end."""
     went_on: Mapping[str, int]
     """The last of each process, and of all of them, that shows progress."""
+    contact: int
+    """In which a site last reached the server with a result."""
     overcome: int
     """Before it a site went on from all that it printed."""
     finished: int
@@ -129,7 +131,7 @@ def _find_course(text: Text, seen: list[ReportLine], members: MemberLogs) -> _Co
     asked = next((text.line(match.start()) for match in _ASKED.finditer(text.body)), text.last)
     last = {find_producer(text.raw_line(one.number)): one.number for one in seen if one.progress}
     went_on = {**last, "": max(last.values(), default=0)}
-    return _Course(asked, went_on, *find_overcome(text, members))
+    return _Course(asked, went_on, find_contact(text), *find_overcome(text, members))
 
 
 def _judge(text: Text, one: Match, course: _Course, members: MemberLogs) -> Match:
@@ -144,7 +146,7 @@ def _judge(text: Text, one: Match, course: _Course, members: MemberLogs) -> Matc
     raw = text.raw_line(one.at)
     lasts = not one.doubt and bool(_LASTS.search(raw))
     nvflares = lost and find_producer(text.raw_line(min(one.covers))) != TRAINER
-    until = max(course.went_on.get(find_producer(raw), 0), find_contact(text) if nvflares else 0)
+    until = max(course.went_on.get(find_producer(raw), 0), course.contact if nvflares else 0)
     stands = lasts or max(early) >= max(until, course.overcome) if early else not members.over
     rank: Rank = "echo" if killed or not early else one.rank
     if rank in ("cause", "symptom") and early and max(early) < course.finished and not lasts:

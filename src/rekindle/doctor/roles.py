@@ -105,7 +105,12 @@ def find_overcome(log: Text, members: MemberLogs) -> tuple[int, int]:
 
 
 def _find_lines(log: Text, wanted: re.Pattern[str]) -> list[int]:
-    return [log.raw.count("\n", 0, match.start()) + 1 for match in wanted.finditer(log.raw)]
+    found, line, at = [], 1, 0
+    for match in wanted.finditer(log.raw):
+        line += log.raw.count("\n", at, match.start())
+        at = match.start()
+        found.append(line)
+    return found
 
 
 def find_echoes(found: Iterable[Match]) -> Iterator[Match]:

@@ -87,9 +87,9 @@ class Check(NamedTuple):
     def find_mistakes(self, options: Options) -> Iterator[str]:
         """Yield each mistake in what a job.yml gives as this claim's options: a clause."""
         known = {**self.may_take, **self.takes}
-        for name in self.takes.keys() - options.keys():
+        for name in (name for name in self.takes if name not in options):
             yield f"it claims {self.name!r} without its option {name!r}"
-        for name in options.keys() - known.keys():
+        for name in (name for name in options if name not in known):
             has = f", which has {' and '.join(known)}" if known else ", which has none"
             yield f"it gives an option {name!r} to {self.name!r}{has}"
         for name, kind in known.items():
@@ -163,8 +163,16 @@ def register_claim(
 
     def register(question: ClaimQuestion) -> ClaimQuestion:
         name = question.__name__
-        asked: frozenset[Kind | Literal["claim"]] = frozenset({"claim"})
-        CHECKS[name] = Check(name, question, asked, holds, needs, None, of_all, takes, may_take)
+        CHECKS[name] = Check(
+            name,
+            question,
+            frozenset({"claim"}),
+            holds,
+            needs,
+            of_all=of_all,
+            takes=takes,
+            may_take=may_take,
+        )
         return question
 
     return register

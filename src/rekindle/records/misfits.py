@@ -2,11 +2,21 @@
 """Everything that is wrong with what people write by hand, where a decoder names the first alone."""
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
+
+_NEAR = 0.6
+"""Least ratio of difflib's, for names out of a few."""
+
+
+def find_near(word: str, known: Iterable[str]) -> str:
+    """Return the one of ``known`` that is most similar to ``word``, or ""."""
+    plain = {name.casefold(): name for name in known}
+    matches = difflib.get_close_matches(word.casefold(), plain, n=1, cutoff=_NEAR)
+    return plain[matches[0]] if matches else ""
 
 
 def find_misfits(value: Any, kind: Any, place: str = "$") -> Iterator[str]:
@@ -35,10 +45,9 @@ def _of_struct(value: Mapping[Any, Any], kind: Any, place: str) -> Iterator[str]
             yield from found
         elif mistake := _mistake(value[name], field.type, f"{place}.{name}"):
             yield mistake
-    for name in value:
-        if name not in fields:
-            near = difflib.get_close_matches(str(name), fields, n=1)
-            yield f"Object contains unknown field `{name}`{at}{f', near `{near[0]}`' if near else ''}"
+    for name in (name for name in value if name not in fields):
+        near = find_near(str(name), fields)
+        yield f"Object contains unknown field `{name}`{at}{f', near `{near}`' if near else ''}"
 
 
 def _mistake(value: Any, kind: Any, place: str) -> str | None:

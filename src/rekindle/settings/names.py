@@ -5,13 +5,15 @@ import difflib
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
+from rekindle.records.misfits import find_near
+
 SHORT = ("budget", "lease_ends", "rerun", "stop")
 """Settings that ``-e`` may name without ``rekindle_``."""
 PREFIX = "rekindle_"
 _NEAR = 0.8
 """Least difflib ratio: one letter in five is added, missing or changed."""
 _NEARER = 0.6
-"""Least ratio for names out of a few, and for settings without their prefix."""
+"""Least ratio for settings without their prefix."""
 
 
 def find_misnamed(given: Iterable[str], known: Collection[str]) -> list[tuple[str, str]]:
@@ -36,13 +38,6 @@ def _meant(plain: str, setting: str) -> bool:
     same = sum(block.size for block in difflib.SequenceMatcher(None, plain, setting).get_matching_blocks())
     prefix = len(PREFIX) if setting.startswith(PREFIX) else 0
     return 2 * (same - prefix) >= _NEARER * (len(plain) + len(setting) - 2 * prefix)
-
-
-def find_near(word: str, known: Iterable[str]) -> str:
-    """Return the one of ``known`` that is most similar to ``word``, or ""."""
-    plain = {name.casefold(): name for name in known}
-    matches = difflib.get_close_matches(word.casefold(), plain, n=1, cutoff=_NEARER)
-    return plain[matches[0]] if matches else ""
 
 
 def suggest_instead(word: str, known: Iterable[str]) -> str:
