@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Action ``make_plan``: turns the host's host.json into its plan.json."""
 
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from rekindle.jobs import (
     foresee_jobs,
     lease,
     load_job,
+    read_own,
+    refuse_unread,
     resolve_own,
 )
 from rekindle.records.acceptance import ACCEPTANCE
@@ -73,6 +76,7 @@ class ActionModule(Action):
         plan = add_packages(plan, host, every, path.parent, of_capsule)
         named = {**asked, **over_hosts}
         own = {job.name: str(file) for name, job in named.items() if (file := resolve_own(name))}
+        lacking |= dict(_find_unread(plan, own, every))
         plan = replace(
             plan, own=own, lacking=lacking, federated=tuple(job.name for job in over_hosts.values())
         )
@@ -96,3 +100,15 @@ class ActionModule(Action):
             if reasons := find_stops(loaded, host, plan, left_s):
                 raise records.Complaint.join(reasons)
         return {"warnings": [*refusals, *(text for entry in plan.environments for text in entry.warnings)]}
+
+
+def _find_unread(
+    plan: records.PlanRecord, own: Mapping[str, str], jobs: Iterable[records.Job]
+) -> Iterator[tuple[str, str]]:
+    """Yield the jobs whose script is no Python, each with where and why."""
+    pythons = {one.framework: one.build.python_version for one in plan.environments if one.build}
+    for job in (job for job in jobs if job.name in own):
+        python = pythons.get(choose_environment(job, pythons))
+        source = read_own(JOBS, Path(own[job.name])).source
+        if python and (unread := refuse_unread(source, python)):
+            yield job.name, str(unread)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rekindle job PATH``: a user's own job as Rekindle understands it, as its job.yml."""
 
+import platform
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,7 +10,7 @@ import typer
 import yaml
 
 from rekindle.host import paths
-from rekindle.jobs import OwnJob, find_moved_names, read_own
+from rekindle.jobs import OwnJob, find_missing_options, find_moved_names, read_own, refuse_unread
 from rekindle.jobs.defaults import FILE, locate_file
 from rekindle.records import Job, RecordError
 from rekindle.solver.catalogue import load_rules
@@ -60,7 +61,9 @@ def run(
     here = paths.resolve_path(str(path))
     own, file = read_own(paths.JOBS, here), locate_file(here)
     text = _yaml(own)
-    unfit = [str(one) for one in find_moved_names(own.source, load_rules().nvflare.version)]
+    moved = find_moved_names(own.source, load_rules().nvflare.version)
+    unread = refuse_unread(own.source, platform.python_version())
+    unfit = [str(one) for one in (unread, *moved, *find_missing_options(own.source, own.job)) if one]
     if write:
         if file.exists():
             raise RecordError(f"There is {file}.", "remove it first, or correct it by hand.")

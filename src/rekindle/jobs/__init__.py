@@ -20,7 +20,7 @@ from .loader import (
     set_arguments,
     set_sizes,
 )
-from .obstacles import find_moved_names
+from .obstacles import find_missing_options, find_moved_names, refuse_unread
 from .placement import NoRunError
 from .preparation import (
     choose_environment,

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What in a job's own files cannot work on a host, whichever: seen before anything starts."""
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 
 from rekindle.flare import moves
-from rekindle.records import Complaint
+from rekindle.records import Complaint, Job
 from rekindle.solver.catalogue import load_rules
 
 from .sizes import STARTS
@@ -28,6 +29,39 @@ def refuse_elsewhere(source: Source) -> Complaint | None:
                 f"write SimEnv(num_clients={count}) there, and from nvflare.recipe import SimEnv.",
             )
     return None
+
+
+def refuse_unread(source: Source, python: str) -> Complaint | None:
+    """Return that the script that is run is no Python; None if a newer ``python`` than ours may read it."""
+    major, minor, *_ = map(int, python.split("."))
+    if not source.unread or (major, minor) > sys.version_info[:2]:
+        return None
+    return Complaint(f"{source.folder / source.unread}.", "correct that line.")
+
+
+def find_missing_options(source: Source, job: Job, given: Iterable[str] = ()) -> Iterator[Complaint]:
+    """Yield each option without which the script that is run only prints its usage.
+
+    Args:
+        source: the job's files.
+        job: its command, and options of its own.
+        given: names of others, without ``--``.
+    """
+    script = source.script(source.entry) if source.entry.endswith(".py") else None
+    words = [word.partition("=")[0] for word in job.command[1:]]
+    given = {*words, *(f"--{name}" for name in (*job.arguments, *given))}
+    for option in script.find_required() if script else ():
+        name = option.flags[-1].lstrip("-")
+        if any(flag.startswith("-") for flag in option.flags):
+            fix = f"write arguments: {{{name}: …}} in job.yml, or in rekindle_job_arguments."
+            lacks = not any(flag.startswith(word) for word in given - {"-", "--"} for flag in option.flags)
+        else:
+            fix = "write it in example.command of job.yml."
+            lacks = not words
+        if lacks:
+            yield Complaint(
+                f"{source.folder / option.at} requires {option.flags[-1]}, and nothing gives it.", fix
+            )
 
 
 def find_moved_names(source: Source, release: str) -> Iterator[Complaint]:

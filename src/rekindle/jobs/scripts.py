@@ -15,6 +15,14 @@ _PARSERS = frozenset({"ArgumentParser", "make_parser"})
 _LEAVES_OPEN = frozenset({"parse_known_args", "parse_known_intermixed_args", "add_subparsers"})
 
 
+class ScriptOption(NamedTuple):
+    """An option or an argument that a script cannot do without."""
+
+    flags: tuple[str, ...]
+    """``--data`` and such; the name of an argument alone."""
+    at: str
+
+
 class ScriptImport(NamedTuple):
     """A module that a script imports, or a name of it."""
 
@@ -164,6 +172,20 @@ class Script:
         ours = make_parser().format_usage() if take_last_name(made[0].func) == "make_parser" else ""
         named = [flag for flag in flags if isinstance(flag, str) and flag.startswith("--")]
         return frozenset(flag[2:] for flag in (*re.findall(r"--\w+", ours), *named))
+
+    def find_required(self) -> Iterator[ScriptOption]:
+        """Yield what its one parser requires; nothing where only running it would show that."""
+        for call in self.calls if self.options is not None else ():
+            flags = tuple(str(flag.value) for flag in call.arguments if isinstance(flag, ast.Constant))
+            if call.name != "add_argument" or not flags:
+                continue
+            words = {name: getattr(value, "value", "*") for name, value in call.keywords.items()}
+            if (
+                words.get("required") is True
+                if flags[0].startswith("-")
+                else words.get("nargs", 1) not in {"?", "*"}
+            ):
+                yield ScriptOption(flags, call.at)
 
     def option(self, name: str) -> tuple[str, ast.expr | None] | None:
         """Return the option that argparse keeps as ``name``, with its default."""

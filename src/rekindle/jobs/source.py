@@ -214,7 +214,8 @@ class Source:
         try:
             return Script(name, text, ast.parse(text))
         except SyntaxError as error:
-            return f"{name}:{error.lineno} is no Python {sys.version_info[0]}.{sys.version_info[1]}"
+            release = f"Python {sys.version_info[0]}.{sys.version_info[1]}"
+            return f"{name}:{error.lineno} is no {release} ({error.msg})"
         except (ValueError, RecursionError):
             return f"{name} is not read"
 

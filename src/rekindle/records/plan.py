@@ -92,4 +92,4 @@ class PlanRecord(Record, kw_only=True, frozen=True):
     own: Table[Text] = {}
     """Path on the controller of the job.yml of each job that is not Rekindle's, by name."""
     lacking: Table[Text] = {}
-    """Why the checkout of NVFlare no longer has an example, or what data the host does not have, by job."""
+    """Why a job runs nowhere, by job: NVFlare's checkout or the host lacks it, or its script is no Python."""

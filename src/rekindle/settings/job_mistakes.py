@@ -11,6 +11,7 @@ from rekindle.host.paths import resolve_path
 from rekindle.jobs import (
     checkout,
     expand_names,
+    find_missing_options,
     find_moved_names,
     list_jobs,
     load_job,
@@ -61,8 +62,10 @@ def _named(settings: Settings, name: str, known: list[str]) -> Iterator[Complain
             continue
         if path := resolve_own(job):
             release = settings.values.get("rekindle_nvflare") or load_rules().nvflare.version
-            source = read_own(settings.jobs, path).source
-            yield from find_moved_names(source, release)
+            own = read_own(settings.jobs, path)
+            given = (settings.values.get("rekindle_job_arguments") or {}).get(own.job.name) or ()
+            yield from find_moved_names(own.source, release)
+            yield from find_missing_options(own.source, own.job, given)
         if resolve_own(job) and (before := by_name.setdefault(called[0], job)) != job:
             message = f"{name} names {before} and {job}, both of a job {called[0]!r}."
             yield Complaint(message, "write another name: in one of them.")

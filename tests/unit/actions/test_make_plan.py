@@ -192,3 +192,12 @@ def test_a_host_without_gpus_that_a_job_could_have_is_not_measured(plan, home, f
     write_record(home / "host.json", replace(host, gpus=gpus, driver=host.driver if fields else None))
     plan(accept="short", gpus_required=False)
     assert read_record(home / "plan.json", PlanRecord).jobs == ("pt_ddp",)
+
+
+def test_a_script_that_is_no_python_is_planned_to_run_nowhere(plan, home, tmp_path, monkeypatch):
+    monkeypatch.setattr("rekindle.jobs.obstacles.sys", SimpleNamespace(version_info=(3, 12)))  # as the host's
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "job.py").write_text("import torch\nfor site in sites\n")
+    plan(jobs=[f"{tmp_path}/mine"])
+    lacking = read_record(home / "plan.json", PlanRecord).lacking
+    assert lacking["mine"].startswith(f"{tmp_path}/mine/job.py:2 is no Python")

@@ -4,7 +4,7 @@
 import pytest
 from runners.plays import REPOSITORY
 
-from rekindle.jobs import find_moved_names, read_own
+from rekindle.jobs import find_missing_options, find_moved_names, read_own, refuse_unread
 from rekindle.records import RecordError
 
 JOBS = REPOSITORY / "flare_jobs"
@@ -55,3 +55,44 @@ def test_what_a_release_lacks_is_named_with_its_line(golden, job, tmp_path):
     assert found[0].startswith(
         f"{tmp_path}/app/config/config_fed_client.json: This job is for an NVFlare older than 2.9.0"
     )
+
+
+REQUIRED = """
+from argparse import REMAINDER, ArgumentParser
+parser = ArgumentParser()
+parser.add_argument("-d", "--data", required=True)
+parser.add_argument("cohort")
+parser.add_argument("extra", nargs="?")
+parser.add_argument("rest", nargs=REMAINDER)
+parser.add_argument("--epochs", type=int)
+args = parser.parse_args()
+""".lstrip()
+
+
+def test_an_option_that_a_script_requires_is_named_with_its_line(golden, job):
+    golden(*(str(one) for one in find_missing_options(job(REQUIRED).source, job(REQUIRED).job)))
+
+
+@pytest.mark.parametrize("words", ["-d /data adults", "--dat=/data adults", "adults --data /data"])
+def test_a_command_that_gives_all_has_none_missing(job, tmp_path, words):
+    (tmp_path / "job.yml").write_text(f"example: {{command: [job.py, {', '.join(words.split())}]}}\n")
+    own = job(REQUIRED)
+    assert list(find_missing_options(own.source, own.job)) == []
+
+
+def test_what_an_inventory_gives_is_not_missing(job):
+    own = job(REQUIRED.replace('parser.add_argument("cohort")', ""))
+    assert list(find_missing_options(own.source, own.job, ["data"])) == []
+    assert len(list(find_missing_options(own.source, own.job, ["epochs"]))) == 1
+
+
+def test_a_script_whose_options_only_a_run_shows_lacks_none(job):
+    own = job(REQUIRED.replace("parse_args", "parse_known_args"))
+    assert list(find_missing_options(own.source, own.job)) == []
+
+
+@pytest.mark.parametrize(("python", "refused"), [("3.8.1", True), ("3.99.0", False)])
+def test_a_script_that_is_no_python_is_refused_unless_the_host_s_is_newer(job, python, refused):
+    own = job("print('a')\ndef train(:\n")
+    assert (refuse_unread(own.source, python) is not None) == refused
+    assert refuse_unread(job("print('a')").source, python) is None
