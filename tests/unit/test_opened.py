@@ -31,7 +31,7 @@ _OURS = {
     "federation/server.py": "on a host: the job's own export",
     "federation/parts.py": "copies what was unpacked here of each host",
     "hostfacts/frames.py": "our own collector",
-    "jobs/loader.py": "the user's job",
+    "jobs/job_file.py": "the user's job",
     "jobs/package_files.py": "the user's job",
     "jobs/source.py": "the user's job",
     "results/archive.py": "what our own action has just fetched, and a new folder of ours",

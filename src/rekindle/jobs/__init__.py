@@ -6,21 +6,10 @@
 from .containers import choose_engine, find_image_id, name_image_archive
 from .data import find_missing, list_sent_data
 from .defaults import locate_folder
-from .loader import (
-    OwnJob,
-    expand_names,
-    list_examples,
-    list_jobs,
-    load_job,
-    load_planned,
-    load_planned_job,
-    name_arguments,
-    read_own,
-    resolve_own,
-    set_arguments,
-    set_sizes,
-)
+from .loader import load_job, load_planned, load_planned_job, set_arguments, set_sizes
+from .names import expand_names, list_examples, list_jobs, name_arguments, resolve_own
 from .obstacles import find_missing_options, find_moved_names, refuse_unread
+from .own import OwnJob, read_own
 from .placement import NoRunError
 from .preparation import (
     choose_environment,

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A user's own job: its job.yml, if it has one, and what its files say beside it."""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from rekindle.host import folders, payload
+from rekindle.records import Example, Job, RecordError
+from rekindle.records.acceptance import ACCEPTANCE
+
+from .data import TRAVELS_MB, require_sent
+from .defaults import ENDINGS, SCRIPTS, Default, fill_defaults, locate_file, read_source
+from .job_file import NAME_ANOTHER, explain_unfit, is_outside, make_job, read_job_file, require_command
+from .names import EXAMPLES, list_jobs
+from .obstacles import refuse_elsewhere
+from .source import Source
+
+_META = "meta.json"
+_RESERVED = (EXAMPLES, folders.EARLIER, folders.LOCKS, "retired")
+"""Names of other folders beside jobs'."""
+
+
+class OwnJob(NamedTuple):
+    """A user's own job."""
+
+    job: Job
+    given: dict[str, Any]
+    """What its job.yml has."""
+    found: dict[str, Default]
+    """What that leaves out."""
+    source: Source
+
+
+def read_own(jobs: Path, path: Path) -> OwnJob:
+    """Read the user's own job that ``path`` names; errors as in `load_job`."""
+    file = locate_file(path)
+    try:
+        path.stat()
+        if path.is_file() and path.suffix not in ENDINGS:
+            fix = (
+                f"name its folder or a file that ends with {', '.join(ENDINGS)}; save a notebook as a script."
+            )
+            raise RecordError(f"{path} cannot be run as a job.", fix)
+        given = read_job_file(file) if path == file or file.is_file() else {}
+    except OSError as error:
+        raise RecordError(f"{path} cannot be read: {error.strerror}.", NAME_ANOTHER) from None
+    except RecordError:
+        raise
+    except ValueError as error:
+        raise explain_unfit(path, error) from None
+    if not isinstance(given, dict):
+        raise explain_unfit(file, ValueError("Expected `object`, got `array`"))
+    source = read_source(path, given)
+    if why := _explain_unrunnable(source):
+        raise RecordError(f"{path} cannot be run as a job: {why}.", NAME_ANOTHER)
+    found = fill_defaults(source, given)
+    job = make_job(file, {**given, **{name: one.value for name, one in found.items()}})
+    taken = (name.removeprefix(f"{EXAMPLES}/") for name in list_jobs(jobs))
+    if job.name in {*_RESERVED, *ACCEPTANCE.values(), *taken}:
+        message = f"{path} is of a job {job.name!r}, and Rekindle has one of that name."
+        raise RecordError(message, f"write another name: in {file.name}.")
+    example = require_command(file, job)
+    if example.folder or job.code:
+        extra = "example.folder" if example.folder else "code"
+        message = f"{file} has {extra}, and its code lies beside it."
+        raise RecordError(message, "remove that, or move the file there.")
+    if source.entry != path.name and path.suffix in SCRIPTS:
+        message = f"{path} is named as a job, and {file} has another command."
+        raise RecordError(message, f"name {file}, or correct its command.")
+    _travels(file, example)
+    require_sent(file, job)
+    if away := refuse_elsewhere(source):
+        raise RecordError(away.message, away.fix)
+    assumed = tuple(name for name in ("sites", "rounds") if name in found and not found[name].read)
+    return OwnJob(replace(job, assumed=assumed or job.assumed), given, found, source)
+
+
+def _explain_unrunnable(source: Source) -> str:
+    """Return why the file that is run, or meta.json, is none that could be; empty if it may be one."""
+    text = source.text(source.entry) if source.entry in source.files else "elsewhere"
+    if not text.strip() or "\0" in text:
+        return f"{source.entry} is {'no text' if text.strip() else 'empty'}"
+    try:
+        json.loads(source.text(_META) if not source.entry and _META in source.files else "{}")
+    except ValueError as error:
+        return f"{_META} is no JSON: {error}"
+    return ""
+
+
+def _travels(path: Path, example: Example) -> None:
+    """Require that the scripts of a job.yml are sent to hosts with its folder."""
+    folder, files = path.parent, payload.list_travelling(path.parent)
+    commands = (command for of in example.described for command in (*(of.before or ()), of.command or ()))
+    for script, *_ in filter(None, commands):
+        if script.startswith("-") or script in files:
+            continue
+        if is_outside(script) or not (folder / script).is_file():
+            raise RecordError(
+                f"{path} runs {script!r}, which is no file in {folder}.",
+                "write its path from there on, or put it there.",
+            )
+        raise RecordError(
+            f"{path} runs {script!r}, which is a link, hidden or not tracked by git, and does not travel.",
+            "git add it, or make it a plain file.",
+        )
+    size_mb = sum((folder / name).stat().st_size for name in files) / 1e6
+    if size_mb > TRAVELS_MB:
+        raise RecordError(
+            f"{folder} has {size_mb:.0f} MB that each host would get, and at most {TRAVELS_MB} travel.",
+            "keep data elsewhere, and leave in it the code alone.",
+        )
