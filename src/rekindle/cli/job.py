@@ -10,7 +10,7 @@ import typer
 import yaml
 
 from rekindle.host import paths
-from rekindle.jobs import OwnJob, find_missing_options, find_moved_names, read_own, refuse_unread
+from rekindle.jobs import OwnJob, find_job_flaws, read_own, refuse_unread
 from rekindle.jobs.defaults import FILE, locate_file
 from rekindle.records import Job, RecordError
 from rekindle.solver.catalogue import load_rules
@@ -61,16 +61,15 @@ def run(
     here = paths.resolve_path(str(path))
     own, file = read_own(paths.JOBS, here), locate_file(here)
     text = _yaml(own)
-    moved = find_moved_names(own.source, load_rules().nvflare.version)
     unread = refuse_unread(own.source, platform.python_version())
-    unfit = [str(one) for one in (unread, *moved, *find_missing_options(own.source, own.job)) if one]
+    unfit = find_job_flaws(own.source, own.job, load_rules().nvflare.version)
     if write:
         if file.exists():
             raise RecordError(f"There is {file}.", "remove it first, or correct it by hand.")
         file.write_text(text + "\n", encoding="utf-8")
         text = f"{file} is written."
     because = {name: one.because for name, one in own.found.items()}
-    text = "\n".join([*(f"# {one}" for one in unfit), text])
+    text = "\n".join([*(f"# {one}" for one in (unread, *unfit) if one), text])
     return print_answer(OK, text, JobData("rekindle/job-data/1", own.job, because), json)
 
 

@@ -8,7 +8,7 @@ from .data import find_missing, list_sent_data
 from .defaults import locate_folder
 from .loader import load_job, load_planned, load_planned_job, set_arguments, set_sizes
 from .names import expand_names, list_examples, list_jobs, name_arguments, resolve_own
-from .obstacles import find_missing_options, find_moved_names, refuse_unread
+from .obstacles import find_job_flaws, refuse_unread
 from .own import OwnJob, read_own
 from .placement import NoRunError
 from .preparation import (

@@ -19,9 +19,9 @@ from rekindle.records import RecordError
 from rekindle.solver.catalogue import list_environments
 
 from . import requirements
-from .scripts import take_last_name
+from .scripts import SourceValue, take_last_name
 from .sizes import STARTS, count_rounds, count_sites
-from .source import Source, SourceValue, is_exported_job
+from .source import Source, is_exported_job
 
 FILE = "job.yml"
 SCRIPTS = (".py", ".sh")

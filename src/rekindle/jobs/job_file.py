@@ -9,14 +9,16 @@ from typing import Any
 import yaml
 
 from rekindle.judge import CHECKS, is_claim
-from rekindle.records import Example, Job, RecordError, convert_builtins, events
-from rekindle.records.misfits import find_misfits
+from rekindle.records import Example, Job, RecordError, events
+from rekindle.records.misfits import convert_written, find_misfits, find_near, suggest_instead
 from rekindle.solver.catalogue import list_environments
 
 from . import requirements
+from .source import explain_yaml
 
 NAME_ANOTHER = "name a job that is there in rekindle_jobs."
 _CORRECT = "correct that field (see docs/howto/own-job.md)."
+_INDENT = "correct that line: blanks indent, no tabs, and a text with a colon or braces stands in quotes."
 _OF_RANKS = frozenset({events.DeviceEvent, events.FinalEvent, events.RoundEvent})
 """Evidence that ranks and job.py write by ``rekindle.trainer`` alone."""
 _INSTALLS = re.compile(
@@ -37,7 +39,11 @@ def read_job_file(path: Path) -> Any:
         given = yaml.load(path.read_text(encoding="utf-8"), _OnceEach)
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error.strerror}.", NAME_ANOTHER) from None
-    except (yaml.YAMLError, ValueError) as error:
+    except UnicodeDecodeError:
+        raise RecordError(f"{path} is not in UTF-8.", "save it as UTF-8.") from None
+    except yaml.YAMLError as error:
+        raise RecordError(f"{path}{explain_yaml(error)}.", _INDENT) from None
+    except ValueError as error:
         raise explain_unfit(path, error) from None
     if isinstance(given, dict) and "requirements" in given:
         given["requirements"] = list(requirements.read_requirements(given["requirements"], path))
@@ -51,13 +57,13 @@ class _OnceEach(yaml.SafeLoader):
         """Return the mapping of a node.
 
         Raises:
-            yaml.YAMLError: a key is there twice.
+            ValueError: a key is there twice.
         """
         lines: dict[str, int] = {}
         for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
             line = key.start_mark.line + 1
             if key.value in lines:
-                raise yaml.YAMLError(f"`{key.value}` stands in line {lines[key.value]} and in line {line}")
+                raise ValueError(f"`{key.value}` stands in line {lines[key.value]} and in line {line}")
             lines[key.value] = line
         return super().construct_mapping(node, deep=deep)
 
@@ -75,15 +81,15 @@ def make_job(path: Path, given: Any) -> Job:
         RecordError: a field is wrong, or what it asks for can be neither run nor shown.
     """
     try:
-        if mistakes := [*find_misfits(given, Job), *_unprovable(given, path)]:
-            raise RecordError("; ".join(mistakes))
-        job = convert_builtins(given, Job)
+        if unprovable := [*_unprovable(given, path)]:
+            raise RecordError("; ".join([*find_misfits(given, Job), *unprovable]))
+        job = convert_written(given, Job)
     except (RecordError, ValueError) as error:
         raise explain_unfit(path, error) from None
     if job.environment not in list_environments():
         raise RecordError(
             f"{path} names the environment {job.environment!r}, and there is none.",
-            f"name one of {', '.join(list_environments())}.",
+            suggest_instead(job.environment, list_environments()),
         )
     if "expected_s" in given and job.expected_s > job.limit_s:
         message = f"{path} is expected to take {job.expected_s} s and has a limit of {job.limit_s} s."
@@ -151,7 +157,8 @@ def _unprovable(given: Any, path: Path) -> Iterator[str]:
         if claim in CHECKS and not is_claim(claim):
             yield f"it claims {claim!r}, which is checked of every run"
         elif claim not in CHECKS:
-            yield f"it claims {claim!r}, and no check has that name"
+            near = find_near(claim, filter(is_claim, CHECKS))
+            yield f"it claims {claim!r}, and no check has that name" + (f", {near!r} has" if near else "")
         elif _OF_RANKS.intersection(CHECKS[claim].needs) and not _records(path, table.get("code")):
             yield f"it claims {claim!r}, and none of its files imports rekindle.trainer, which would show it"
         elif isinstance(options, dict):

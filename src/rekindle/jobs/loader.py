@@ -8,8 +8,9 @@ from typing import Any
 from msgspec.structs import asdict, replace
 
 from rekindle.host import paths
-from rekindle.records import Job, PlanRecord, RecordError, convert_builtins, dump_builtins
+from rekindle.records import Job, PlanRecord, RecordError, dump_builtins
 from rekindle.records.job import Variant
+from rekindle.records.misfits import convert_written
 
 from .job_file import explain_unfit, make_job, read_job_file, require_command
 from .names import EXAMPLES, list_jobs, name_arguments, resolve_own
@@ -81,7 +82,7 @@ def set_sizes(job: Job, sizes: Mapping[str, int]) -> Job:
             fix = f"leave it out, or pass {words[0]} in its command."
             raise RecordError(f"{setting} {name}, which its command does not take.", fix)
     try:
-        return convert_builtins({**dump_builtins(job), **sizes}, Job)
+        return convert_written({**dump_builtins(job), **sizes}, Job)
     except RecordError as error:
         raise RecordError(f"{setting} a size that none can have: {error.message}.", "give numbers.") from None
 
@@ -93,7 +94,7 @@ def set_arguments(job: Job, arguments: dict[str, Any]) -> Job:
         RecordError: one has a value that no option can have.
     """
     try:
-        return convert_builtins({**dump_builtins(job), "arguments": {**job.arguments, **arguments}}, Job)
+        return convert_written({**dump_builtins(job), "arguments": {**job.arguments, **arguments}}, Job)
     except RecordError as error:
         raise RecordError(
             f"rekindle_job_arguments has a value for {job.name} that is no option's: {error.message}.",

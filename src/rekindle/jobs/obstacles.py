@@ -6,11 +6,18 @@ from collections.abc import Iterable, Iterator
 
 from rekindle.flare import moves
 from rekindle.records import Complaint, Job
+from rekindle.records.misfits import suggest_instead
 from rekindle.solver.catalogue import load_rules
 
+from .job_file import is_outside
+from .scripts import Script
 from .sizes import STARTS
 from .source import Source
 
+STAYS = "which is a link, hidden or not tracked by git, and does not travel."
+TAKE = "git add it, or make it a plain file."
+_RUN = ("train_script", "script", "task_script_path")
+"""What NVFlare's recipes and runners call the script that a site runs."""
 _ELSEWHERE = {"PocEnv": "NVFlare's proof of concept", "ProdEnv": "a federation that runs elsewhere"}
 
 
@@ -39,29 +46,65 @@ def refuse_unread(source: Source, python: str) -> Complaint | None:
     return Complaint(f"{source.folder / source.unread}.", "correct that line.")
 
 
-def find_missing_options(source: Source, job: Job, given: Iterable[str] = ()) -> Iterator[Complaint]:
-    """Yield each option without which the script that is run only prints its usage.
+def find_job_flaws(source: Source, job: Job, release: str, given: Iterable[str] = ()) -> Iterator[Complaint]:
+    """Yield what is wrong in a job's files for a ``release`` of NVFlare, whatever the host.
 
     Args:
         source: the job's files.
         job: its command, and options of its own.
-        given: names of others, without ``--``.
+        release: of NVFlare.
+        given: names of further options, without ``--``.
     """
+    yield from find_moved_names(source, release)
+    yield from _find_lost_scripts(source)
     script = source.script(source.entry) if source.entry.endswith(".py") else None
+    if script and script.options is not None:
+        yield from _find_missing_options(source, script, job, given)
+        yield from _find_unknown_options(source, script.options, job)
+
+
+def _find_missing_options(
+    source: Source, script: Script, job: Job, given: Iterable[str]
+) -> Iterator[Complaint]:
+    """Yield each option without which the script that is run only prints its usage."""
     words = [word.partition("=")[0] for word in job.command[1:]]
-    given = {*words, *(f"--{name}" for name in (*job.arguments, *given))}
-    for option in script.find_required() if script else ():
+    begun = {*words, *(f"--{name}" for name in (*job.arguments, *given))} - {"-", "--"}
+    for option in script.find_required():
         name = option.flags[-1].lstrip("-")
         if any(flag.startswith("-") for flag in option.flags):
             fix = f"write arguments: {{{name}: …}} in job.yml, or in rekindle_job_arguments."
-            lacks = not any(flag.startswith(word) for word in given - {"-", "--"} for flag in option.flags)
+            lacks = not any(flag.startswith(word) for word in begun for flag in option.flags)
         else:
             fix = "write it in example.command of job.yml."
             lacks = not words
         if lacks:
-            yield Complaint(
-                f"{source.folder / option.at} requires {option.flags[-1]}, and nothing gives it.", fix
-            )
+            message = f"{source.folder / option.at} requires {option.flags[-1]}, and nothing gives it."
+            yield Complaint(message, fix)
+
+
+def _find_unknown_options(source: Source, known: frozenset[str], job: Job) -> Iterator[Complaint]:
+    """Yield each option that job.yml gives the script and that this would refuse."""
+    words = [word[2:].partition("=")[0] for word in job.command[1:] if word.startswith("--")]
+    for name in dict.fromkeys((*filter(None, words), *job.arguments)):
+        if name != "help" and not any(one.startswith(name.removeprefix("no-")) for one in known):
+            message = f"job.yml of {job.name} gives --{name}, which {source.entry} does not know."
+            yield Complaint(message, suggest_instead(name, sorted(known)))
+
+
+def _find_lost_scripts(source: Source) -> Iterator[Complaint]:
+    """Yield each script that the job's own name, and that no host would have."""
+    run = [value for keyword in _RUN for value in source.find_argument(keyword)]
+    named = [*run, *(value for script in source.scripts for value in script.texts)]
+    for name, at in {str(value.value): value.at for value in reversed(named)}.items():
+        if not name.endswith(".py") or name in source.files or is_outside(name):
+            continue
+        if (source.folder / name).is_file():
+            yield Complaint(f"{source.folder / at} names {name!r}, {STAYS}", TAKE)
+        elif name in {value.value for value in run} and not any(
+            one.endswith(f"/{name}") for one in source.files
+        ):
+            message = f"{source.folder / at} runs {name!r}, which is no file in {source.folder}."
+            yield Complaint(message, "write its path from there on, or put it there.")
 
 
 def find_moved_names(source: Source, release: str) -> Iterator[Complaint]:

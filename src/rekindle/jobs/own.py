@@ -15,8 +15,8 @@ from .data import TRAVELS_MB, require_sent
 from .defaults import ENDINGS, SCRIPTS, Default, fill_defaults, locate_file, read_source
 from .job_file import NAME_ANOTHER, explain_unfit, is_outside, make_job, read_job_file, require_command
 from .names import EXAMPLES, list_jobs
-from .obstacles import refuse_elsewhere
-from .source import Source
+from .obstacles import STAYS, TAKE, refuse_elsewhere
+from .source import Source, explain_syntax, is_server_configuration
 
 _META = "meta.json"
 _RESERVED = (EXAMPLES, folders.EARLIER, folders.LOCKS, "retired")
@@ -40,9 +40,8 @@ def read_own(jobs: Path, path: Path) -> OwnJob:
     try:
         path.stat()
         if path.is_file() and path.suffix not in ENDINGS:
-            fix = (
-                f"name its folder or a file that ends with {', '.join(ENDINGS)}; save a notebook as a script."
-            )
+            other = "unpack an archive, and save a notebook as a script"
+            fix = f"name its folder or a file that ends with {', '.join(ENDINGS)}; {other}."
             raise RecordError(f"{path} cannot be run as a job.", fix)
         given = read_job_file(file) if path == file or file.is_file() else {}
     except OSError as error:
@@ -79,14 +78,24 @@ def read_own(jobs: Path, path: Path) -> OwnJob:
 
 
 def _explain_unrunnable(source: Source) -> str:
-    """Return why the file that is run, or meta.json, is none that could be; empty if it may be one."""
+    """Return why the file that is run, or the folder's configuration, cannot be; empty if it may."""
     text = source.text(source.entry) if source.entry in source.files else "elsewhere"
     if not text.strip() or "\0" in text:
         return f"{source.entry} is {'no text' if text.strip() else 'empty'}"
-    try:
-        json.loads(source.text(_META) if not source.entry and _META in source.files else "{}")
-    except ValueError as error:
-        return f"{_META} is no JSON: {error}"
+    names = [*(() if source.entry else (_META,)), *(one.name for one in source.configurations)]
+    wrong = filter(None, (explain_syntax(name, text) for name in names if (text := source.text(name))))
+    return next(wrong, "") or ("" if source.entry else _explain_undeployable(source))
+
+
+def _explain_undeployable(source: Source) -> str:
+    """Return what NVFlare misses in a folder that it is to run; empty if nothing is missing."""
+    meta = json.loads(source.text(_META) or "{}")
+    apps = meta.get("deploy_map") if isinstance(meta, dict) else None
+    there = {name.partition("/config/")[0] for name in source.files if "/config/" in name}
+    if lost := [app for app in apps or () if app not in there]:
+        return f"deploy_map of {_META} names {lost[0]!r}, and there is no {lost[0]}/config"
+    if apps and not any(map(is_server_configuration, source.files)):
+        return "none of its apps has a config_fed_server (json, conf or yml)"
     return ""
 
 
@@ -103,12 +112,12 @@ def _travels(path: Path, example: Example) -> None:
                 "write its path from there on, or put it there.",
             )
         raise RecordError(
-            f"{path} runs {script!r}, which is a link, hidden or not tracked by git, and does not travel.",
-            "git add it, or make it a plain file.",
+            f"{path} runs {script!r}, {STAYS}",
+            TAKE,
         )
-    size_mb = sum((folder / name).stat().st_size for name in files) / 1e6
-    if size_mb > TRAVELS_MB:
-        raise RecordError(
-            f"{folder} has {size_mb:.0f} MB that each host would get, and at most {TRAVELS_MB} travel.",
-            "keep data elsewhere, and leave in it the code alone.",
-        )
+    sizes = {name: (folder / name).stat().st_size / 1e6 for name in files}
+    if (size_mb := sum(sizes.values())) > TRAVELS_MB:
+        largest = max(sizes, key=lambda name: sizes[name])
+        message = f"{folder} has {size_mb:.0f} MB that each host would get, {largest} most of all"
+        fix = "keep data elsewhere and name it by data: in job.yml; leave in it the code alone."
+        raise RecordError(f"{message}, and at most {TRAVELS_MB} travel.", fix)

@@ -7,12 +7,22 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rekindle.trainer.sites import make_parser
 
 _PARSERS = frozenset({"ArgumentParser", "make_parser"})
 _LEAVES_OPEN = frozenset({"parse_known_args", "parse_known_intermixed_args", "add_subparsers"})
+
+
+class SourceValue(NamedTuple):
+    """A value, and where it stands."""
+
+    value: Any
+    at: str
+    """``job.py:12``, or the name of a configuration."""
+    option: str = ""
+    """The option of the script whose default it is."""
 
 
 class ScriptOption(NamedTuple):
@@ -71,6 +81,13 @@ class Script:
             )
             for call in calls
         ]
+
+    @property
+    def texts(self) -> Iterator[SourceValue]:
+        """Every text that is written in it."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield SourceValue(node.value, self.describe_place(node))
 
     @cached_property
     def imports(self) -> list[ScriptImport]:

@@ -5,8 +5,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from .scripts import Script, take_last_name
-from .source import Source, SourceValue
+from .scripts import Script, SourceValue, take_last_name
+from .source import Source
 
 STARTS = ("SimEnv", "simulator_run", "SimulatorRunner")
 """What starts NVFlare's simulator in a script."""

@@ -10,13 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
 
 import yaml
 
 from rekindle.host import payload
 
-from .scripts import Script, ScriptCall, ScriptImport, take_last_name
+from .scripts import Script, ScriptCall, ScriptImport, SourceValue, take_last_name
 
 _LARGEST = 1_000_000
 """Bytes of a file that is read."""
@@ -39,16 +38,6 @@ _SIGNATURES = {
 }
 """What of NVFlare's jobs call by place, in 2.7 to 2.9."""
 _COMMENT = re.compile(r"(?m)(?:^|\s)(?:#|//).*$")
-
-
-class SourceValue(NamedTuple):
-    """A value, and where it stands."""
-
-    value: Any
-    at: str
-    """``job.py:12``, or the name of a configuration."""
-    option: str = ""
-    """The option of the script whose default it is."""
 
 
 @dataclass(frozen=True)
@@ -102,18 +91,27 @@ class Source:
     @cached_property
     def scripts(self) -> list[Script]:
         """Its scripts of Python that are run, and what they and its configurations name, in that order."""
+        scripts = [one for one in self._read if isinstance(one, Script)]
+        return sorted(scripts, key=lambda script: script.name != self.entry)
+
+    @property
+    def unread(self) -> str:
+        """Where the first of these that is no Python of this release is none, and why; empty if all are."""
+        return next((one for one in self._read if isinstance(one, str)), "")
+
+    @cached_property
+    def _read(self) -> list[Script | str]:
         rest = [name for name in self.files if name.endswith(".py")]
         texts = [self.entry, *(configuration.text for configuration in self.configurations)]
         texts += [self.text(self.entry)] if self.entry else []
-        found = []
+        found: list[Script | str] = []
         for text in texts:  # which grows
             words = {*re.findall(r"\w+", text)}
             named = [name for name in rest if _stem(name) in words]
             rest = [name for name in rest if name not in named]
-            scripts = [script for name in named if (script := self.script(name))]
-            found += scripts
-            texts += [script.text for script in scripts]
-        return sorted(found, key=lambda script: script.name != self.entry)
+            found += map(self._parse, named)
+            texts += map(self.text, named)
+        return found
 
     @cached_property
     def configurations(self) -> list[Configuration]:
@@ -197,12 +195,6 @@ class Source:
         )
         return [found for call in calls if (found := self.value(call.keywords[keyword], call.script))]
 
-    @property
-    def unread(self) -> str:
-        """Where the script that is run is no Python of this release; empty if it is, or is none."""
-        found = self._parse(self.entry) if self.entry.endswith(".py") else ""
-        return found if isinstance(found, str) else ""
-
     def script(self, name: str) -> Script | None:
         """Return a script of that name; None if it is not there or is no Python."""
         found = self._parse(name)
@@ -218,6 +210,31 @@ class Source:
             return f"{name}:{error.lineno} is no {release} ({error.msg})"
         except (ValueError, RecursionError):
             return f"{name} is not read"
+
+
+def explain_syntax(name: str, text: str) -> str:
+    """Return why a configuration is no JSON or YAML, as its name says; empty if it is, or is HOCON."""
+    try:
+        if name.endswith(".json"):
+            json.loads(text)
+        elif not name.endswith(".conf"):
+            yaml.safe_load(text)
+    except ValueError as error:
+        return f"{name} is no JSON: {error}"
+    except yaml.YAMLError as error:
+        return name + explain_yaml(error)
+    return ""
+
+
+def explain_yaml(error: yaml.YAMLError) -> str:
+    """Return what goes on with the name of a file that is no YAML: the line, and why."""
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    return f"{f':{mark.line + 1}' if mark else ''} is no YAML: {' '.join(str(problem or error).split())}"
+
+
+def is_server_configuration(name: str) -> bool:
+    """Whether a file has the workflows of a job for NVFlare, by its name."""
+    return bool(_SERVER.search(name))
 
 
 def is_exported_job(folder: Path) -> bool:

@@ -11,8 +11,7 @@ from rekindle.host.paths import resolve_path
 from rekindle.jobs import (
     checkout,
     expand_names,
-    find_missing_options,
-    find_moved_names,
+    find_job_flaws,
     list_jobs,
     load_job,
     locate_folder,
@@ -24,9 +23,10 @@ from rekindle.jobs import (
 from rekindle.jobs.source import Source
 from rekindle.records import Complaint, Job, RecordError
 from rekindle.records.acceptance import ACCEPTANCE
+from rekindle.records.misfits import suggest_instead
 from rekindle.solver.catalogue import load_rules
 
-from .names import list_folder, suggest_instead
+from .names import list_folder
 from .values import Settings, format_value
 
 _OF_JOB = {"{sites}", "{names}", "{devices}", "{rounds}"}
@@ -64,8 +64,7 @@ def _named(settings: Settings, name: str, known: list[str]) -> Iterator[Complain
             release = settings.values.get("rekindle_nvflare") or load_rules().nvflare.version
             own = read_own(settings.jobs, path)
             given = (settings.values.get("rekindle_job_arguments") or {}).get(own.job.name) or ()
-            yield from find_moved_names(own.source, release)
-            yield from find_missing_options(own.source, own.job, given)
+            yield from find_job_flaws(own.source, own.job, release, given)
         if resolve_own(job) and (before := by_name.setdefault(called[0], job)) != job:
             message = f"{name} names {before} and {job}, both of a job {called[0]!r}."
             yield Complaint(message, "write another name: in one of them.")

@@ -19,12 +19,12 @@ from rekindle.hostfacts import find_archive, find_path_flaw
 from rekindle.jobs import lease
 from rekindle.records import Complaint, RecordError
 from rekindle.records.complaint import MissingError
-from rekindle.records.misfits import find_near
+from rekindle.records.misfits import find_near, suggest_instead
 from rekindle.records.plan import FRAMEWORKS
 from rekindle.solver.catalogue import list_builds
 
 from . import job_mistakes
-from .names import PREFIX, SHORT, find_misnamed, is_folder, list_folder, suggest_instead
+from .names import PREFIX, SHORT, find_misnamed, is_folder, list_folder
 from .room import list_rooms
 from .values import Settings, UnknownValue, format_value
 

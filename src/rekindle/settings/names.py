@@ -5,8 +5,6 @@ import difflib
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from rekindle.records.misfits import find_near
-
 SHORT = ("budget", "lease_ends", "rerun", "stop")
 """Settings that ``-e`` may name without ``rekindle_``."""
 PREFIX = "rekindle_"
@@ -38,13 +36,6 @@ def _meant(plain: str, setting: str) -> bool:
     same = sum(block.size for block in difflib.SequenceMatcher(None, plain, setting).get_matching_blocks())
     prefix = len(PREFIX) if setting.startswith(PREFIX) else 0
     return 2 * (same - prefix) >= _NEARER * (len(plain) + len(setting) - 2 * prefix)
-
-
-def suggest_instead(word: str, known: Iterable[str]) -> str:
-    """Return the fix for a ``word`` that is not in ``known``: the similar one, or all of them."""
-    names = list(known)
-    meant = find_near(word, names)
-    return f"write {meant}." if meant else f"name one of {', '.join(names)}."
 
 
 def list_folder(folder: Path) -> list[str]:

@@ -4,7 +4,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rekindle.records import Allocation, Complaint, RecordError, convert_builtins
+from rekindle.records import Allocation, Complaint, RecordError
+from rekindle.records.misfits import convert_written
 from rekindle.settings.room import RoomSettings
 
 from .batch import is_own_option
@@ -19,8 +20,8 @@ def read_setting(value: Mapping[str, Any]) -> Allocation:
         RecordError: SLURM cannot be asked for that.
     """
     if "room" in value:
-        raise RecordError("Object contains unknown field `room`", "leave it out.")
-    return convert_builtins({"room": "slurm", **value}, Allocation)
+        raise RecordError("`room` is no field", "leave it out.")
+    return convert_written({"room": "slurm", **value}, Allocation)
 
 
 def find_allocation_mistakes(values: Mapping[str, Any], role: str) -> Iterator[Complaint]:

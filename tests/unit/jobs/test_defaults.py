@@ -242,7 +242,8 @@ def test_sites_that_a_folder_names_are_not_numbered(project):
         **META,
         "deploy_map": {"app_a": ["clinic-a"], "app_b": ["clinic-b", "clinic-c"], "s": ["server"]},
     }
-    folder = project(meta_json=deployed, s__config__config_fed_server_json=json.dumps(SERVER))
+    apps = {f"app_{app}__config__config_fed_client_json": "{}" for app in "ab"}
+    folder = project(meta_json=deployed, s__config__config_fed_server_json=json.dumps(SERVER), **apps)
     own = read_own(JOBS, folder)
     assert (own.job.sites, own.job.command[-2:]) == (3, ("-t", "{sites}"))
 

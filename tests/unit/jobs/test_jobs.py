@@ -32,11 +32,14 @@ def test_every_job_that_we_ship_reads(name):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"ronds": 3}, "unknown field `ronds`, near `rounds`"),
-        ({"when_short_of_gpus": "maybe"}, "Invalid enum value 'maybe', none of 'share', 'turns', "),
-        ({"rounds": "three"}, "Expected `int`, got `str` - at `$.rounds`"),
-        ({"rounds": 0}, "Expected `int` >= 1 - at `$.rounds`"),
-        ({"proof": []}, "Expected `array` of length >= 1 - at `$.proof`"),
+        ({"ronds": 3}, "`ronds` is no field, `rounds` is"),
+        (
+            {"when_short_of_gpus": "maybe"},
+            "`when_short_of_gpus` is 'maybe' and takes one of 'share', 'turns', ",
+        ),
+        ({"rounds": "three"}, "`rounds` is 'three' and takes a whole number"),
+        ({"rounds": 0}, "`rounds` is 0 and takes a whole number >= 1"),
+        ({"proof": []}, "`proof` is a list of 0 and takes a list of length >= 1"),
         ({"proof": [{"claim": "moon_is_full"}]}, "it claims 'moon_is_full', and no check has that name"),
         ({"name": "other"}, "is named 'other' inside"),
         ({"environment": "jax"}, "names the environment 'jax', and there is none. Fix: name one of torch, "),

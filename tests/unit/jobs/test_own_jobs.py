@@ -136,13 +136,30 @@ def test_what_cannot_work_is_one_sentence_with_the_fix(golden, own, name):
         ("job.py", b"", "job.py is empty"),
         ("job.py", b"\x7fELF\0\0\1", "job.py is no text"),
         ("meta.json", b'{"name": "x",', "meta.json is no JSON: "),
+        ("app/config/config_fed_client.json", b"{,}", "app/config/config_fed_client.json is no JSON: "),
+        ("app/config/config_fed_client.yml", b"a: [", "app/config/config_fed_client.yml:1 is no YAML: "),
+        (
+            "meta.json",
+            b'{"deploy_map": {"app2": ["@ALL"]}}',
+            "deploy_map of meta.json names 'app2', and there",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_run_is_told(tmp_path, name, content, why):
     (tmp_path / "app" / "config").mkdir(parents=True)
     (tmp_path / "app/config/config_fed_server.json").write_text("{}")
+    (tmp_path / ("job.py" if name == "job.py" else "meta.json")).write_text("{}")
     (tmp_path / name).write_bytes(content)
     assert f"{tmp_path} cannot be run as a job: {why}" in refused(tmp_path)
+
+
+def test_a_folder_without_workflows_is_told(tmp_path):
+    (tmp_path / "app" / "config").mkdir(parents=True)
+    (tmp_path / "app/config/config_fed_client.json").write_text("{}")
+    (tmp_path / "meta.json").write_text('{"deploy_map": {"app": ["@ALL"]}}')
+    assert "none of its apps has a config_fed_server (json, conf or yml)." in refused(tmp_path)
+    (tmp_path / "app/config/config_fed_server.conf").write_text("workflows = []")
+    assert load_job(JOBS, str(tmp_path)).name == tmp_path.name
 
 
 def test_a_job_yml_without_a_word_changes_nothing(own):
@@ -162,10 +179,10 @@ def test_all_mistakes_of_a_job_are_told_at_once(own):
     path.write_text(text)
     found = refused(path)
     for mistake in (
-        "Expected `int`, got `str` - at `$.sites`",
-        "Expected `int`, got `str` - at `$.example.gpus`",
-        "Object contains unknown field `speed`;",
-        "Object contains unknown field `colour` - at `$.example`",
+        "`sites` is 'two' and takes a whole number",
+        "`example.gpus` is 'many' and takes a whole number",
+        "`speed` is no field;",
+        "`example.colour` is no field",
         "it claims 'all_is_well', and no check has that name",
     ):
         assert mistake in found
@@ -215,15 +232,23 @@ def test_what_is_checked_of_every_run_is_no_claim(own, claim):
 def test_a_path_that_is_none_is_one_sentence(golden, own, tmp_path):
     (tmp_path / "a.yml").mkdir()
     golden(*map(refused, ("/nowhere/job.yml", f"/{'x' * 300}.yml", tmp_path / "a.yml")))
-    for path in ("/a\0b.yml", own("schema:", "- schema:")):
-        assert f"{path} is not a job: " in refused(path)
+    assert "/a\0b.yml is not a job: " in refused("/a\0b.yml")
+    path = own("schema:", "- schema:")
+    assert f"{path}:3 is no YAML: expected <block end>, but found '?'. Fix: correct that line" in refused(
+        path
+    )
+    path.write_bytes("name: Käse".encode("latin-1"))
+    assert refused(path) == f"{path} is not in UTF-8. Fix: save it as UTF-8."
 
 
 def test_a_folder_that_no_host_should_get_is_refused(own):
     path = own()
     with (path.parent / "data.bin").open("wb") as stream:
         stream.truncate(300_000_000)
-    assert "has 300 MB that each host would get, and at most 256 travel. Fix: keep data" in refused(path)
+    message = (
+        "has 300 MB that each host would get, data.bin most of all, and at most 256 travel. Fix: keep data"
+    )
+    assert message in refused(path)
 
 
 def test_what_git_does_not_track_beside_what_it_does_is_reported(own):

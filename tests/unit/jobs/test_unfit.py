@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What in a job's files cannot work is told before anything starts: where it runs, and for which NVFlare."""
 
+import textwrap
+
 import pytest
 from runners.plays import REPOSITORY
 
-from rekindle.jobs import find_missing_options, find_moved_names, read_own, refuse_unread
+from rekindle.jobs import find_job_flaws, read_own, refuse_unread
+from rekindle.jobs.obstacles import find_moved_names
 from rekindle.records import RecordError
 
 JOBS = REPOSITORY / "flare_jobs"
@@ -58,41 +61,72 @@ def test_what_a_release_lacks_is_named_with_its_line(golden, job, tmp_path):
 
 
 REQUIRED = """
-from argparse import REMAINDER, ArgumentParser
+from argparse import REMAINDER, ArgumentParser, BooleanOptionalAction
 parser = ArgumentParser()
 parser.add_argument("-d", "--data", required=True)
 parser.add_argument("cohort")
 parser.add_argument("extra", nargs="?")
 parser.add_argument("rest", nargs=REMAINDER)
 parser.add_argument("--epochs", type=int)
+parser.add_argument("--dry", action=BooleanOptionalAction)
 args = parser.parse_args()
 """.lstrip()
 
 
+def obstacles(own, *given):
+    return [str(one) for one in find_job_flaws(own.source, own.job, "2.7.3", given)]
+
+
 def test_an_option_that_a_script_requires_is_named_with_its_line(golden, job):
-    golden(*(str(one) for one in find_missing_options(job(REQUIRED).source, job(REQUIRED).job)))
+    golden(*obstacles(job(REQUIRED)))
 
 
-@pytest.mark.parametrize("words", ["-d /data adults", "--dat=/data adults", "adults --data /data"])
+@pytest.mark.parametrize("words", ["-d /data adults", "--dat=/data adults", "adults --data /data --no-dry"])
 def test_a_command_that_gives_all_has_none_missing(job, tmp_path, words):
     (tmp_path / "job.yml").write_text(f"example: {{command: [job.py, {', '.join(words.split())}]}}\n")
-    own = job(REQUIRED)
-    assert list(find_missing_options(own.source, own.job)) == []
+    assert obstacles(job(REQUIRED)) == []
 
 
 def test_what_an_inventory_gives_is_not_missing(job):
     own = job(REQUIRED.replace('parser.add_argument("cohort")', ""))
-    assert list(find_missing_options(own.source, own.job, ["data"])) == []
-    assert len(list(find_missing_options(own.source, own.job, ["epochs"]))) == 1
+    assert obstacles(own, "data") == []
+    assert len(obstacles(own, "epochs")) == 1
 
 
-def test_a_script_whose_options_only_a_run_shows_lacks_none(job):
-    own = job(REQUIRED.replace("parse_args", "parse_known_args"))
-    assert list(find_missing_options(own.source, own.job)) == []
+def test_an_option_that_a_script_does_not_know_is_named_with_the_near_one(golden, job, tmp_path):
+    (tmp_path / "job.yml").write_text(
+        "example: {command: [job.py, adults, -d, x, --epoch=2, --ephocs, '3']}\narguments: {batch: 4}\n"
+    )
+    golden(*obstacles(job(REQUIRED)))
+
+
+def test_a_script_whose_options_only_a_run_shows_has_none_wrong(job, tmp_path):
+    (tmp_path / "job.yml").write_text("example: {command: [job.py, --colour, red]}\n")
+    assert obstacles(job(REQUIRED.replace("parse_args", "parse_known_args"))) == []
+
+
+def test_a_script_that_no_host_would_have_is_named_with_its_line(golden, job, tmp_path):
+    (tmp_path / "client.py").symlink_to("/etc/hostname")
+    (tmp_path / "other.py").touch()
+    text = """
+    from nvflare.app_opt.pt.recipes.fedavg import FedAvgRecipe
+    FedAvgRecipe(train_script="client.py", num_rounds=2, min_clients=2)
+    FedAvgRecipe(train_script="other.py", name="made_by_another.py")
+    FedAvgRecipe(train_script="trainer.py")
+    FedAvgRecipe(train_script="/data/there.py")
+    """
+    golden(*obstacles(job(textwrap.dedent(text))))
 
 
 @pytest.mark.parametrize(("python", "refused"), [("3.8.1", True), ("3.99.0", False)])
-def test_a_script_that_is_no_python_is_refused_unless_the_host_s_is_newer(job, python, refused):
-    own = job("print('a')\ndef train(:\n")
-    assert (refuse_unread(own.source, python) is not None) == refused
-    assert refuse_unread(job("print('a')").source, python) is None
+@pytest.mark.parametrize("file", ["job.py", "client.py"])
+def test_a_script_that_is_no_python_is_refused_unless_the_host_s_is_newer(
+    job, tmp_path, python, refused, file
+):
+    (tmp_path / "client.py").touch()
+    own = job("script = 'client.py'\n")
+    assert refuse_unread(own.source, python) is None
+    (tmp_path / file).write_text("print('client')\ndef train(:\n")
+    found = refuse_unread(read_own(JOBS, tmp_path).source, python)
+    assert (found is not None) == refused
+    assert not found or str(found).startswith(f"{tmp_path}/{file}:2 is no Python")

@@ -7,7 +7,8 @@ import pytest
 import yaml
 from runners.plays import REPOSITORY
 
-from rekindle.settings.names import SHORT, find_misnamed, suggest_instead
+from rekindle.records.misfits import suggest_instead
+from rekindle.settings.names import SHORT, find_misnamed
 from rekindle.settings.play import read_specifications
 
 ROLES = REPOSITORY / "roles"
