@@ -43,7 +43,7 @@ VERB = Verb(
 
 
 def _several(rows: list[tuple[Path, Row]], json: bool) -> Answer:
-    """Judge each row's run; without a run, what was collected counts."""
+    """Judge each row's run; what was collected counts only where nothing ran, so of no PASS."""
     verdicts: list[VerdictRecord] = []
     lines: list[str] = []
     bad = unknown = False
@@ -52,6 +52,8 @@ def _several(rows: list[tuple[Path, Row]], json: bool) -> Answer:
         try:
             if row.job and (folder / row.job / folders.SPEC).exists():
                 verdict = judge_again(folder / row.job, spec_in(folder / row.job))
+            elif row.job and verdict and verdict.verdict == "PASS":
+                verdict = judge_again(folder / row.job)
         except RecordError as error:
             lines.append(str(error))
             unknown = True

@@ -228,6 +228,15 @@ def test_a_run_that_is_broken_keeps_no_other_from_being_judged(call, results):
     assert "gpu-2/pt_ddp/spec.json is not a valid RunSpec" in out
 
 
+@pytest.mark.parametrize("gone", ["spec.json", "evidence"])
+def test_what_was_collected_of_a_run_whose_files_are_gone_is_no_pass(call, results, gone):
+    run = results / "gpu-1/pt_ddp"
+    (shutil.rmtree if (run / gone).is_dir() else os.unlink)(run / gone)
+    for folder in (results, results / "gpu-1"):
+        status, out, _ = call("judge", folder)
+        assert (status, "pt_ddp: PASS" in out) == (1, False)
+
+
 def test_report_takes_what_lies_in_a_results_folder_and_what_does_not(call, tmp_path, recordings):
     folder = three_hosts(tmp_path / "r")
     for path in (folder, folder / "gpu-1", folder / "gpu-1/pt_ddp"):
