@@ -54,7 +54,7 @@ def read_own(jobs: Path, path: Path) -> OwnJob:
         raise explain_unfit(file, ValueError("Expected `object`, got `array`"))
     source = read_source(path, given)
     if why := _explain_unrunnable(source):
-        raise RecordError(f"{path} cannot be run as a job: {why}.", NAME_ANOTHER)
+        raise RecordError(f"{path} cannot be run as a job: {why}.", "correct that, or name another job.")
     found = fill_defaults(source, given)
     job = make_job(file, {**given, **{name: one.value for name, one in found.items()}})
     taken = (name.removeprefix(f"{EXAMPLES}/") for name in list_jobs(jobs))
@@ -79,9 +79,10 @@ def read_own(jobs: Path, path: Path) -> OwnJob:
 
 def _explain_unrunnable(source: Source) -> str:
     """Return why the file that is run, or the folder's configuration, cannot be; empty if it may."""
-    text = source.text(source.entry) if source.entry in source.files else "elsewhere"
-    if not text.strip() or "\0" in text:
-        return f"{source.entry} is {'no text' if text.strip() else 'empty'}"
+    if source.entry in source.files and not (source.folder / source.entry).read_bytes().strip():
+        return f"{source.entry} is empty"
+    if source.entry in source.files and "\0" in (source.text(source.entry) or "\0"):
+        return f"{source.entry} is no text in UTF-8"
     names = [*(() if source.entry else (_META,)), *(one.name for one in source.configurations)]
     wrong = filter(None, (explain_syntax(name, text) for name in names if (text := source.text(name))))
     return next(wrong, "") or ("" if source.entry else _explain_undeployable(source))

@@ -5,6 +5,7 @@ import ast
 import json
 import re
 import sys
+import tokenize
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -154,11 +155,14 @@ class Source:
             yield from (one for one in script.imports if one.module.partition(".")[0] not in own)
 
     def text(self, name: str) -> str:
-        """Return a file's text; nothing for one that is large or no text."""
+        """Return a file's text, in UTF-8 or as a script declares; nothing if it is large or none."""
         path = self.folder / name
         try:
-            return path.read_text(encoding="utf-8-sig") if path.stat().st_size <= _LARGEST else ""
-        except (OSError, ValueError):
+            if path.stat().st_size > _LARGEST:
+                return ""
+            with tokenize.open(path) if name.endswith(".py") else path.open(encoding="utf-8-sig") as stream:
+                return stream.read()
+        except (OSError, ValueError, SyntaxError):
             return ""
 
     def value(self, node: ast.expr | None, script: Script, depth: int = _DEEPEST) -> SourceValue | None:

@@ -134,7 +134,9 @@ def test_what_cannot_work_is_one_sentence_with_the_fix(golden, own, name):
     ("name", "content", "why"),
     [
         ("job.py", b"", "job.py is empty"),
-        ("job.py", b"\x7fELF\0\0\1", "job.py is no text"),
+        ("job.py", b"\x7fELF\0\0\1", "job.py is no text in UTF-8"),
+        ("job.py", "print('ü')".encode("latin-1"), "job.py is no text in UTF-8"),
+        ("job.py", "print('ü')".encode("utf-16"), "job.py is no text in UTF-8"),
         ("meta.json", b'{"name": "x",', "meta.json is no JSON: "),
         ("app/config/config_fed_client.json", b"{,}", "app/config/config_fed_client.json is no JSON: "),
         ("app/config/config_fed_client.yml", b"a: [", "app/config/config_fed_client.yml:1 is no YAML: "),
@@ -151,6 +153,12 @@ def test_a_file_that_cannot_be_run_is_told(tmp_path, name, content, why):
     (tmp_path / ("job.py" if name == "job.py" else "meta.json")).write_text("{}")
     (tmp_path / name).write_bytes(content)
     assert f"{tmp_path} cannot be run as a job: {why}" in refused(tmp_path)
+
+
+def test_a_script_may_declare_its_encoding(tmp_path):
+    text = "# coding: latin-1\nfrom nvflare.recipe import SimEnv\nSimEnv(num_clients=3)  # für drei\n"
+    (tmp_path / "job.py").write_bytes(text.encode("latin-1"))
+    assert load_job(JOBS, str(tmp_path)).sites == 3
 
 
 def test_a_folder_without_workflows_is_told(tmp_path):
