@@ -38,6 +38,7 @@ HALVED = (
     "thirtysixth_failures.txt",
     "thirtyseventh_failures.txt",
     "thirtyeighth_failures.txt",
+    "thirtyninth_failures.txt",
 )
 
 

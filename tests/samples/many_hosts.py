@@ -13,10 +13,10 @@ from tempfile import TemporaryDirectory
 
 from msgspec.structs import replace
 
-from rekindle.doctor.catalogue import load_catalogue
 from rekindle.judge import judge_run
 from rekindle.records import Complaint, Outcome, write_record
 from samples.edits import added, replaced
+from samples.excerpts import EXCERPTS
 from samples.fleets import accepted
 from samples.folders import HOST, PLAN, RECORDINGS, fill
 
@@ -27,7 +27,7 @@ RUNS = [
         *("llm_sft-cpu-2", "llm_peft-cpu-2", "tensor_stream-cpu-2"),
     )
 ]
-_LOG = {entry.name: added("job.log", entry.excerpt) for entry in load_catalogue()}
+_LOG = {name: added("job.log", of.excerpt) for name, of in EXCERPTS.items()}
 _FAILED = replaced("ended.json", '"exit_status": 0', '"exit_status": 1')
 BROKEN = (
     (0, [_LOG["nccl_timeout"], replaced("ended.json", '"reason": "finished"', '"reason": "hung"')]),

@@ -30,19 +30,12 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tru
     remedy: str
     confirm: str = ""
     """A command that shows it; ``{node}`` … are the pattern's groups, quoted for a shell."""
-    unconfirmed: str = ""
-    """Why there is none."""
     rank: Rank = "cause"
     unless: str = ""
     """Pattern of what, earlier in the text, shows that it is something else."""
-    generic: bool = False
-    """Whether another line of the log may say more: the cause quotes its own line."""
     versions: dict[str, str] = {}
     confidence: Confidence
-    excerpt: str
     seen: str
-    twin: str = ""
-    """What a good run prints and looks alike."""
 
     @cached_property
     def expression(self) -> re.Pattern[str]:

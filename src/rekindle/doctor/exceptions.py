@@ -13,7 +13,8 @@ from .subjects import Level, find_subject
 from .texts import Text
 
 _TRACEBACK = re.compile(
-    r"(?P<inset>(?:^[ │|]{1,16})?)Traceback \(most recent call last\):(?: \(RANK \d{1,5}\))?\n"
+    r"(?P<inset>(?:^(?:[ │|]{1,16}|[\w.-]{1,40}: ))?)"
+    r"Traceback \(most recent call last\):(?: \(RANK \d{1,5}\))?\n"
     r"(?P<frames>(?:(?P=inset)[ ^+|~>][^\n]{0,2000}\n|\n){0,400}?)"
     r"(?P=inset)(?P<kind>(?!(?:ERROR|WARNING|INFO|error|note|hint)\b)[A-Za-z_][\w.]{0,120})(?::(?P<message>[^\n]{0,2000}))?$",
     re.MULTILINE,
@@ -37,13 +38,15 @@ _LINK = re.compile(
 )
 _MORE = re.compile(
     r"(?!Traceback|File |\S{1,64} exited |\d{4}-\d\d-\d\d|\[?[\w.-]{1,40}[\]:] )"
-    r"[ \t]{0,8}[^\s\[{][^\n]{0,300}"
+    r"[ \t]{0,16}[^\s\[{][^\n]{0,300}"
 )
 """A further line of a message."""
 _COUNTS = re.compile(r"\d{1,9} validation errors? for ")
 """A message of pydantic's that names what is wrong in the next lines."""
 _MOST_MORE = 5
-_INSTALLED = re.compile(r"(?:site|dist)-packages/|/lib/python|<frozen |/rekindle/trainer/|/bin/[\w-]{1,60}$")
+_INSTALLED = re.compile(
+    r"(?:site|dist)-packages/|/lib/python|<frozen |/rekindle/trainer/|/bin/[\w-]{1,60}$|\.pxi?$|\.pyx$"
+)
 """What no job brings: packages, Python's own, and the programs that packages install."""
 _QUOTED = 200
 _REPORTS = re.compile(
@@ -111,14 +114,13 @@ def _tracebacks(body: str) -> Iterator[re.Match[str]]:
 def _raised_in(body: str) -> Iterator[re.Match[str]]:
     for begins in re.finditer(r"Traceback \(most recent call last\):", body):
         start = body.rfind("\n", 0, begins.start()) + 1
-        bare = not body[start : begins.start()].strip(" │|")
-        match = _TRACEBACK.match(body, start if bare else begins.start())
-        if match:
+        if match := _TRACEBACK.match(body, start) or _TRACEBACK.match(body, begins.start()):
             yield match
 
 
 def _raised(text: Text, match: re.Match[str]) -> RaisedException:
-    frames = list(_FRAME.finditer(match["frames"]))
+    inset = match.groupdict().get("inset") or " "
+    frames = list(_FRAME.finditer(match["frames"].replace(inset, " ")))
     own = [frame for frame in frames if not _INSTALLED.search(frame["file"])]
     last = next(reversed(own or frames), None)
     place = f"{re.split(_FOLDERS, last['file'])[-1]}:{last['line']}" if last else "an unknown place"

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rekindle.flare.moves import find_span
 from rekindle.records import Finding
 
-from .subjects import load_statements
+from .subjects import Level, Meaning, find_subject, load_statements
 
 _MODULE = re.compile(
     r"No module named '?(?P<name>[\w.]{1,200})'?(?P<hidden>; '[\w.]{1,200}' is not a package)?"
@@ -30,6 +30,9 @@ _BINARY = re.compile(r"(?P<name>[\w-]{1,100})(?:\.[\w-]{1,60})?\.so[\d.]{0,12}: 
 _LIBRARY = re.compile(
     r"(?P<name>[\w.+-]{1,100}\.so[\d.]{0,12}): (?:cannot open shared object|version `[\w.]{1,32}' not found)"
 )
+_BUILT = re.compile(r" at (?:<string>|setup\.py):\d+$")
+"""Raised by a package's own script, as a wheel is built of it."""
+_MISSING = (_NAME, _ATTRIBUTE, _BINARY, _LIBRARY, _MODULE)
 _OWN = re.compile(
     r"(?:src|utils?|helpers?|common|libs?|custom|apps?|models?|nets?|networks?|data|datasets?|loaders?|configs?|"
     r"aggregators?|executors?|learners?|train\w{0,10}|client\w{0,10}|server\w{0,10}|my_?\w{1,60})"
@@ -56,13 +59,30 @@ def explain_import(finding: Finding, installed: Mapping[str, str]) -> Finding:
         finding: its cause quotes what Python says.
         installed: versions of what the environment has, by package.
     """
-    if finding.name not in ("import_error", "exception"):
+    if finding.name != "exception" and not finding.name.endswith("_error"):
         return finding
-    kind, words = _in_another_release(finding.cause) or _missing(finding.cause, installed)
+    moved = _in_another_release(finding.cause)
+    if not moved and (row := _find_named(finding.cause)):
+        return replace(finding, layer=row.layer, remedy=row.remedy)
+    kind, words = moved or _missing(finding.cause, installed)
+    if kind == "package" and _BUILT.search(finding.cause):
+        kind = "isolated"
     if not kind:
         return finding
     said = load_statements()[f"import: {kind}"]
     return replace(finding, layer=said.layer, remedy=said.remedy.format(**words))
+
+
+def _find_named(cause: str) -> Meaning | None:
+    """Return the row whose words name what is missing; of a message without a name, the row that it has."""
+    about = find_subject(cause)
+    if about is None or about.level > Level.WORDS or about.row.rank != "cause":
+        return None
+    missing = next(filter(None, (one.search(cause) for one in _MISSING)), None)
+    if missing is None:
+        return about.row if cause.startswith("A process could not import") else None
+    names = (missing.span(group) for group in missing.groupdict() if missing[group])
+    return about.row if any(about.start <= start and end <= about.end for start, end in names) else None
 
 
 def _in_another_release(cause: str) -> tuple[str, dict[str, str]] | None:
@@ -89,8 +109,9 @@ def _missing(cause: str, installed: Mapping[str, str]) -> tuple[str, dict[str, s
     if named := _NAME.search(cause) or _ATTRIBUTE.search(cause):
         parts = named.groupdict()
         path, module = parts.get("path"), named["module"]
-        own = "-packages/" not in path if path else _OWN.fullmatch(module.partition(".")[0])
-        kind = "circle" if parts.get("half") else "own" if own else "release"
+        pythons = module.partition(".")[0] in sys.stdlib_module_names
+        own = not pythons and "-packages/" not in path if path else _OWN.fullmatch(module.partition(".")[0])
+        kind = "circle" if parts.get("half") else "own" if own else "Python" if pythons else "release"
         name = module if own else f"{module}.{named['name']}"
     elif binary := _BINARY.search(cause):
         kind, name = "build", binary["name"]

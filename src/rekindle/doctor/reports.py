@@ -29,6 +29,7 @@ _GOES_ON = re.compile(
 _HINT = re.compile(r"\s*(?:hint|help|tip|suggestion|possible (?:fix|solution)s?): ?", re.IGNORECASE)
 """Begins a line in which a program says what to do about the error before it."""
 _ASKED = re.compile(r"srun: forcing|\*\*\* (?:STEP|JOB) ")
+_BOOTED = re.compile(r"NVRM: loading NVIDIA UNIX")
 _KILLED, _CUT_OFF = "A process was killed", "A connection fails"
 _READ = "Read this line and those around it."
 _NOTHING = Subject(Meaning("job", "", rank="symptom", tells="little"), 0, 0, Level.NAME)
@@ -73,7 +74,7 @@ def find_reports(text: Text, known: Known) -> list[Match]:
     """Return what the text of one file, or the part of it that one rank wrote, reports, in order."""
     found = list(search_catalogue(text, known.installed))
     sure = [one for one in found if not one.doubt]
-    inside = {line for one in sure for line in one.covers}
+    inside = {line for one in sure if one.rank != "echo" for line in one.covers}
     told = {line for one in sure if one.rank != "symptom" for line in one.covers}
     for chain in exceptions.find_chains(text):
         lines = range(text.line(chain[0].start), text.line(chain[-1].end) + 1)
@@ -125,13 +126,16 @@ class _Course(NamedTuple):
     """Before it a site went on from all that it printed."""
     finished: int
     """Before it a site may have."""
+    booted: int
+    """In which the kernel last loaded the GPUs' driver: what it logged before may be another boot's."""
 
 
 def _find_course(text: Text, seen: list[ReportLine], members: MemberLogs) -> _Course:
     asked = next((text.line(match.start()) for match in _ASKED.finditer(text.body)), text.last)
     last = {find_producer(text.raw_line(one.number)): one.number for one in seen if one.progress}
     went_on = {**last, "": max(last.values(), default=0)}
-    return _Course(asked, went_on, find_contact(text), *find_overcome(text, members))
+    booted = max((text.line(match.start()) for match in _BOOTED.finditer(text.body)), default=0)
+    return _Course(asked, went_on, find_contact(text), *find_overcome(text, members), booted)
 
 
 def _judge(text: Text, one: Match, course: _Course, members: MemberLogs) -> Match:
@@ -141,12 +145,13 @@ def _judge(text: Text, one: Match, course: _Course, members: MemberLogs) -> Matc
     which a scheduler asked all processes to end. A connection came back if a result was sent later.
     """
     lost = one.finding.layer == "network" or one.finding.cause.startswith(_CUT_OFF)
-    early = frozenset(line for line in one.covers if not (lost and members.is_lost(text, line)))
+    early = frozenset(line for line in one.covers if not members.is_lost(text, line))
     killed = one.at > course.asked and one.finding.cause.startswith(_KILLED)
     raw = text.raw_line(one.at)
-    lasts = not one.doubt and bool(_LASTS.search(raw))
+    lasts = not one.doubt and one.at > course.booted and bool(_LASTS.search(raw))
     nvflares = lost and find_producer(text.raw_line(min(one.covers))) != TRAINER
-    until = max(course.went_on.get(find_producer(raw), 0), course.contact if nvflares else 0)
+    by = "" if one.at < course.booted else find_producer(raw)
+    until = max(course.went_on.get(by, 0), course.contact if nvflares else 0)
     stands = lasts or max(early) >= max(until, course.overcome) if early else not members.over
     rank: Rank = "echo" if killed or not early else one.rank
     if rank in ("cause", "symptom") and early and max(early) < course.finished and not lasts:

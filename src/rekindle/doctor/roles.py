@@ -21,7 +21,7 @@ _OF_LAUNCHER = re.compile(r"_\w{1,60}: |start task run\(\)")
 """What NVFlare itself logs under a trainer's logger."""
 _WAITS = "InProcessClientAPIExecutor.execute ("
 _RUNS = "TaskScriptRunner.run ("
-_NAMED, _SAID, _NEVER = 10, 160, "~"
+_NAMED, _SAID, _NEVER, _WAITED = 10, 160, "~", 30
 _FEDERATED, _FIRST_LINE = "Runner_process started.", 200
 """First word of the log of a job's server in a federation."""
 _SIMULATED = " - SimulatorRunner - "
@@ -30,6 +30,7 @@ _OVER = re.compile(rf"{ENDED.pattern}|- INFO - shutting down server")
 """What a server logs as it ends: a job's, or that of a federation which an admin shuts down."""
 _LOGGED, _NO_MEMBERS = re.compile(f"^{PREFIX}", re.MULTILINE), 2
 """How NVFlare's messages begin, and how near the files are that are no member's."""
+_ERRORS = re.compile(" - (?:ERROR|CRITICAL) - ")
 _JOINED = re.compile(r"Connection \[[^\]\n]{1,80} => [^\]\n]{1,80}\] is created: PID: (\d{1,10})")
 """What a site's process logs first of itself; its trainers, which log to the same file, join later."""
 
@@ -43,8 +44,10 @@ class MemberLogs(NamedTuple):
     """Whether the server came to its end, or to that of a run which the driver ended."""
     gone: str
     """When it did, or when its log stops if a site lost it; ``~`` if it is there to the last, or unknown."""
+    lost: str = ""
+    """When the first site lost it; nothing if none did, or it came to its end."""
     done: str = ""
-    """When the last of its workflows came to its end that did; nothing if none."""
+    """When its last workflow, or the server without an error, came to a good end; nothing if none did."""
 
     def is_lost(self, text: Text, line: int) -> bool:
         """Return whether NVFlare itself logged a line of a site's when the server was gone."""
@@ -65,22 +68,24 @@ def gather_member_logs(logs: Iterable[Text], stopped: bool) -> MemberLogs:
     if server is None:
         return MemberLogs(None, sites, over=False, gone=_NEVER)
     end = _OVER.search(server.raw)
-    lost = any(_loses_server(log, server.ends) for log in sites.values())
+    lost = min((time for log in sites.values() if (time := _find_loss(log)) > server.ends), default="")
     last = server.ends if lost else _NEVER
     gone = server.time(server.raw.count("\n", 0, end.start()) + 1) if end else last
     over = bool(end) or (stopped and _SIMULATED in server.raw)
     done = max((server.time(number) for number in _find_lines(server, COMPLETED)), default="")
-    return MemberLogs(server, sites, over=over, gone=gone, done=done)
+    if end and not _ERRORS.search(server.raw):
+        done = gone
+    return MemberLogs(server, sites, over=over, gone=gone, lost="" if over else lost, done=done)
 
 
-def _loses_server(log: Text, stopped: str) -> bool:
-    """Return whether a site's process lost its connection after the server's log had stopped."""
+def _find_loss(log: Text) -> str:
+    """Return when a site's process lost its connection before it came to its end; nothing if it did not."""
     joined = _JOINED.search(log.raw)
     closed = joined and re.search(rf"Not Connected\] is closed PID: {joined[1]}$", log.raw, re.MULTILINE)
     ended = ENDED.search(log.raw)
     if not closed or (ended and ended.start() < closed.start()):
-        return False
-    return log.time(log.raw.count("\n", 0, closed.start()) + 1) > stopped
+        return ""
+    return log.time(log.raw.count("\n", 0, closed.start()) + 1)
 
 
 def find_contact(log: Text) -> int:
@@ -130,27 +135,29 @@ def find_echoes(found: Iterable[Match]) -> Iterator[Match]:
 def find_silent(members: MemberLogs) -> Iterator[Match]:
     """Find the server, if it died; else the sites whose logs stop as they end a trainer, or in a task.
 
-    Of the latter, those died that stop before the server's end; without one they owe a result.
+    Of the latter, those died that stop before the server's end; without one they owe a result. A server that
+    had waited for it was ended.
     """
     server = members.server
     if server is None:
         return
-    if not members.over and members.gone != _NEVER:
+    over, owing = bool(ENDED.search(server.raw)), []
+    for site, log in members.sites.items():
+        given = list(GIVEN.finditer(log.raw))
+        if given and not ENDED.search(log.raw) and not RETURNED.search(log.raw, given[-1].end()):
+            owing.append((site, log, given[-1][1]))
+    if members.lost and not (owing and (count_seconds(server.ends, members.lost) or 0) > _WAITED):
         yield make_stated(server, server.last, "server_died", stopped=server.ends[11:19])
         return
-    over = bool(ENDED.search(server.raw))
     if ending := [site for site, log in members.sites.items() if STOPS.search(log.raw.rstrip())]:
         log = members.sites[ending[0]]
         yield make_stated(log, log.last, "trainer_left_processes", sites=", ".join(ending[:_NAMED]))
-    for site, log in members.sites.items():
-        given = list(GIVEN.finditer(log.raw))
-        if not given or ENDED.search(log.raw) or RETURNED.search(log.raw, given[-1].end()):
-            continue
+    for site, log, task in owing:
         if over and log.ends >= server.ends:
             continue
         name, time = ("site_died", log.ends) if over else ("site_owes_a_result", _NEVER)
         before = f"{count_seconds(log.ends, server.ends) or 0:.0f}"
-        words = {"site": site, "task": given[-1][1], "said": _last_words(log, log.last)}
+        words = {"site": site, "task": task, "said": _last_words(log, log.last)}
         yield make_stated(log, log.last, name, before=before, **words)._replace(time=time)
 
 

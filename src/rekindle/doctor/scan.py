@@ -94,7 +94,7 @@ def search_catalogue(text: Text, installed: Mapping[str, str]) -> Iterator[Match
         )
         at = text.line(match.end() if match.group().startswith("\n") else match.start())
         covers = (line for first, end in places for line in range(first, end + 1))
-        yield make_find(text, at, entry.rank, finding, covers)._replace(doubt=int(entry.generic))
+        yield make_find(text, at, entry.rank, finding, covers)._replace(doubt=0)
 
 
 def _quoting(entry: Entry, match: re.Match[str]) -> str:

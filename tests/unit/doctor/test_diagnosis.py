@@ -129,7 +129,7 @@ def test_a_trainers_own_exception_comes_first_with_its_entry(clean_run):
     _log(clean_run, "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ")
     root, echo = diagnose_run(clean_run)
     assert root.cause == "site-1 rank 0 raised ModuleNotFoundError: No module named 'x' at client.py:9."
-    assert (root.name, root.layer, root.echo) == ("import_error", "environment", False)
+    assert (root.name, root.layer, root.echo) == ("exception", "environment", False)
     assert "requirements:" in root.remedy
     assert root.file == "evidence/site-1.rank-0.jsonl"
     assert "No module named 'x'" in (clean_run / root.file).read_text().splitlines()[root.line - 1]

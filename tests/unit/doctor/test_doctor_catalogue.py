@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from samples.excerpts import EXCERPTS
 
 from rekindle.doctor import diagnose_texts, texts
 from rekindle.doctor.catalogue import load_catalogue
@@ -24,23 +25,26 @@ def clean_texts():
     return [*found, *(texts.read_text(path, path.name) for path in RECORDINGS.glob("nvflare-*-pass.log"))]
 
 
-def test_names_are_used_once():
+def test_names_are_used_once_and_each_has_its_excerpt():
     assert len(ENTRIES) == len(load_catalogue())
+    assert ENTRIES.keys() == EXCERPTS.keys()
 
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_an_entry_is_the_first_to_match_its_excerpt_and_fills_its_sentences(name):
     entry = ENTRIES[name]
-    found = diagnose_texts([texts.decode_text("log.txt", AROUND.format(entry.excerpt).encode())]).findings
+    found = diagnose_texts(
+        [texts.decode_text("log.txt", AROUND.format(EXCERPTS[entry.name].excerpt).encode())]
+    ).findings
     first = next(finding for finding in found if finding.echo == (entry.rank == "echo"))
     assert first.name == name
     assert first.layer == entry.layer
-    assert first.remedy == entry.remedy or entry.name == "import_error"
-    assert 2 <= first.line <= 1 + len(entry.excerpt.splitlines())
+    assert first.remedy == entry.remedy
+    assert 2 <= first.line <= 1 + len(EXCERPTS[entry.name].excerpt.splitlines())
     assert re.fullmatch(r"[^{}\n]+", first.cause)
     assert entry.remedy.endswith(".")
     prefix = "2026-11-20 20:45:34,220 - SubprocessLauncher - INFO - "
-    excerpt = "\n".join(prefix + line for line in entry.excerpt.splitlines())
+    excerpt = "\n".join(prefix + line for line in EXCERPTS[entry.name].excerpt.splitlines())
     found = diagnose_texts([texts.decode_text("log.txt", f"{prefix}before\n{excerpt}\n".encode())]).findings
     assert name in [finding.name for finding in found]
 
@@ -49,11 +53,11 @@ def test_an_entry_is_the_first_to_match_its_excerpt_and_fills_its_sentences(name
 def test_what_is_not_the_jobs_own_is_confirmed_by_a_command_that_a_shell_reads(name):
     entry = ENTRIES[name]
     if entry.layer in ("host", "driver", "environment", "network"):
-        assert bool(entry.confirm) != bool(entry.unconfirmed)
+        assert bool(entry.confirm) != bool(EXCERPTS[name].unconfirmed)
     (found, *_) = diagnose_texts(
-        [texts.decode_text("log.txt", AROUND.format(entry.excerpt).encode())]
+        [texts.decode_text("log.txt", AROUND.format(EXCERPTS[entry.name].excerpt).encode())]
     ).findings
-    assert bool(entry.confirm) == bool(entry.command(entry.expression.search(entry.excerpt)))
+    assert bool(entry.confirm) == bool(entry.command(entry.expression.search(EXCERPTS[entry.name].excerpt)))
     if entry.confirm and found.name == name:
         assert subprocess.run(["bash", "-nc", found.confirm], check=False).returncode == 0
         assert not re.search(r"(?<!\$)\{\w+\}", found.confirm)
@@ -86,7 +90,7 @@ PREFIXES = {
 def test_a_prefix_on_every_line_changes_no_answer(collector):
     other = []
     for name, entry in ENTRIES.items():
-        lines = AROUND.format(entry.excerpt).splitlines()
+        lines = AROUND.format(EXCERPTS[entry.name].excerpt).splitlines()
         put = "\n".join(PREFIXES[collector](number, line) for number, line in enumerate(lines))
         alone, prefixed = (
             diagnose_texts([texts.decode_text("log.txt", text.encode())]).findings
@@ -104,7 +108,7 @@ HEALTHY = {"srun": " 2: ", "torchrun": "[rank2]: ", "mpirun": "[1,2]<stderr>: "}
 def test_a_healthy_rank_between_all_lines_changes_no_answer(collector):
     other = []
     for name, entry in ENTRIES.items():
-        lines = AROUND.format(entry.excerpt).splitlines()
+        lines = AROUND.format(EXCERPTS[entry.name].excerpt).splitlines()
         put = [PREFIXES[collector](number, line) for number, line in enumerate(lines)]
         between = "\n".join(f"{line}\n{HEALTHY[collector]}alive" for line in put)
         alone, mixed = (
@@ -127,9 +131,9 @@ def test_an_entry_is_silent_on_every_clean_run(name, clean_texts):
     assert not [text.file for text in clean_texts if ENTRIES[name].expression.search(text.body)]
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in load_catalogue() if entry.twin])
+@pytest.mark.parametrize("name", [name for name, of in EXCERPTS.items() if of.twin])
 def test_a_line_of_a_good_run_that_looks_alike_is_no_failure(name):
-    twin = AROUND.format(ENTRIES[name].twin)
+    twin = AROUND.format(EXCERPTS[name].twin)
     assert not ENTRIES[name].expression.search(twin)
     assert name not in [
         finding.name for finding in diagnose_texts([texts.decode_text("log.txt", twin.encode())]).findings
@@ -137,7 +141,7 @@ def test_a_line_of_a_good_run_that_looks_alike_is_no_failure(name):
 
 
 def test_a_task_that_is_left_as_the_server_ends_the_run_is_no_failure():
-    left = AROUND.format(ENTRIES["run_ended_in_mid_task"].excerpt)
+    left = AROUND.format(EXCERPTS["run_ended_in_mid_task"].excerpt)
     ended = (
         "2026-11-20 21:33:53,760 - ClientRunner - INFO - received request from Server to end current RUN\n"
     )
@@ -184,7 +188,7 @@ def test_no_entry_takes_longer_over_a_long_line_than_all_others_together():
 
 
 def test_the_beginnings_of_all_excerpts_over_and_over_are_looked_through_once():
-    halves = "".join(entry.excerpt[: len(entry.excerpt) // 2] for entry in load_catalogue())
+    halves = "".join(of.excerpt[: len(of.excerpt) // 2] for of in EXCERPTS.values())
     _assert_takes_time_as_it_has_bytes(halves.encode())
 
 

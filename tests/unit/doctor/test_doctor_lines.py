@@ -42,7 +42,7 @@ def test_a_library_of_another_framework_is_named_rather_than_the_failed_import()
 def test_a_port_is_named_where_the_line_names_it():
     line = "name: EADDRINUSE, message: address already in use"
     first, second = _diagnose(f"port: 27777, useIpv6: false, code: -98, {line}"), _diagnose(line)
-    assert [finding.name for finding in (*first, *second)] == ["port_in_use", "address_in_use"]
+    assert [finding.name for finding in (*first, *second)] == ["port_in_use", "host_error"]
     assert first[0].cause == "Port 27777 is held by another process: address already in use."
     assert "no detail" not in second[0].cause
 

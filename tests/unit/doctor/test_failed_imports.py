@@ -34,7 +34,7 @@ def _cause(line):
             "release of nvflare that has",
         ),
         ("ModuleNotFoundError: No module named 'torch.nn'; 'torch' is not a package", "job", "own torch.py"),
-        ("ModuleNotFoundError: No module named 'distutils'", "environment", "another Python"),
+        ("ModuleNotFoundError: No module named 'distutils'", "environment", "setuptools"),
         (
             f"ImportError: cannot import name 'Gone' from 'nvflare.x' ({INSIDE})",
             "environment",
@@ -122,3 +122,26 @@ def test_what_another_nvflare_has_is_told_with_the_line_to_write(line, layer, re
 def test_what_no_nvflare_has_is_laid_on_no_release(line):
     raised = f'Traceback (most recent call last):\n  File "/w/job.py", line 3, in <module>\n    go()\n{line}'
     assert "rekindle_nvflare" not in _cause(raised).remedy
+
+
+@pytest.mark.parametrize(
+    ("log", "layer", "word"),
+    [
+        # a row names what is missing, and says more than that it is missing
+        ("AttributeError: module 'pkgutil' has no attribute 'ImpImporter'", "environment", "setuptools"),
+        (
+            "ImportError: cannot import name 'UTC' from 'datetime' (/usr/lib/python3.10/datetime.py)",
+            "environment",
+            "Take a Python",
+        ),
+        (
+            "  File \"<string>\", line 22, in <module>\nModuleNotFoundError: No module named 'torch'",
+            "environment",
+            "isolation",
+        ),
+    ],
+)
+def test_what_is_known_of_what_is_missing_says_more(log, layer, word):
+    raised = log if log.startswith("  File") else f'  File "/job/train.py", line 3, in <module>\n{log}'
+    found = _cause(f"Traceback (most recent call last):\n{raised}")
+    assert (found.layer, word in found.remedy) == (layer, True), found.remedy

@@ -7,10 +7,10 @@ import re
 from collections import Counter
 
 import pytest
+from samples.excerpts import EXCERPTS
 from samples.field_logs import failures, found, grade, healthy, outcome, root
 
 from rekindle.doctor import diagnose_run, diagnose_texts, read_logs, texts
-from rekindle.doctor.catalogue import load_catalogue
 from rekindle.doctor.excerpts import MATTERS
 from rekindle.doctor.subjects import hide_paths, load_rows, make_expression
 
@@ -367,8 +367,8 @@ def test_in_a_large_log_that_repeats_itself_the_odd_line_is_found():
     finding = root(f"{filler}ssh: connect to host gpu-9 port 22: No route to host\n{filler[:500]}")
     assert (finding.layer, finding.line) == ("network", 30_001)
     finding = root(f"{filler}RuntimeError: No CUDA GPUs are available\n")
-    assert (finding.name, finding.line) == ("no_gpu_visible", 30_001)
+    assert (finding.name, finding.line) == ("job_error", 30_001)
 
 
 def test_every_entry_has_a_word_by_which_large_logs_are_searched():
-    assert [one.name for one in load_catalogue() if not MATTERS.search(one.excerpt.lower())] == []
+    assert [name for name, of in EXCERPTS.items() if not MATTERS.search(of.excerpt.lower())] == []

@@ -92,8 +92,9 @@ def test_the_sites_and_the_rounds_are_reported(foreign):
 def test_a_crashed_trainer_is_the_cause_of_a_failure(foreign):
     verdict = judge_run(foreign / "simulator-crash")
     assert verdict.verdict == "FAIL"
-    assert verdict.cause == "A process could not import what it needs: No module named 'no_such_module'."
-    assert (verdict.layer, verdict.findings[0].name) == ("environment", "import_error")
+    missing = "A package is missing: ModuleNotFoundError: No module named 'no_such_module' at client.py:5"
+    assert verdict.cause == missing
+    assert (verdict.layer, verdict.findings[0].name) == ("environment", "exception")
     failed = result_of(verdict, "trainers_print_no_failure")
     line = (foreign / "simulator-crash" / failed.file).read_text().splitlines()[failed.line - 1]
     assert line.endswith("ModuleNotFoundError: No module named 'no_such_module'")
