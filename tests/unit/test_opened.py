@@ -32,6 +32,7 @@ _OURS = {
     "federation/parts.py": "copies what was unpacked here of each host",
     "hostfacts/frames.py": "our own collector",
     "jobs/job_file.py": "the user's job",
+    "jobs/own.py": "the user's job",
     "jobs/package_files.py": "the user's job",
     "jobs/source.py": "the user's job",
     "results/archive.py": "what our own action has just fetched, and a new folder of ours",

@@ -20,7 +20,8 @@ def find_program_mistakes(command: list[str]) -> list[str]:
     """Return that there is no such program, before a run whose end it would hear of; nothing if there is."""
     if not command or shutil.which(command[0]):
         return []
-    why, fix = "and no program here has that name", "write it as [command, argument]."
+    words = "write it as [command, argument]" if " " in command[0] else "install it, or write its path"
+    why, fix = "and no program here has that name", f"{words}."
     return [fold_line(str(Complaint(f"rekindle_on_end begins with {command[0]!r}, {why}.", fix)))]
 
 

@@ -53,6 +53,10 @@ def _of_folder(path: Path) -> Diagnosis:
     """Return why the run in a folder failed, as its verdict has it; of another folder, by its logs alone."""
     from rekindle.judge import explain_run  # noqa: PLC0415 - all checks: a log alone is answered in half the time
 
+    try:
+        next(path.iterdir(), None)
+    except OSError as error:
+        raise RecordError(f"{path} cannot be read: {error.strerror}.", "see its rights: ls -ld.") from None
     if not any(doctor.texts.find_logs(path)) and not any(path.glob("evidence/*.jsonl")):
         raise RecordError(f"{path} holds no log.", "name a run's folder, a workspace, or a log file.")
     diagnosis = None

@@ -15,7 +15,7 @@ def run(folders: Runs, json: Json = False) -> Answer:
         RecordError: a folder has no run.
     """
     found, unread = gather_folders(folders)
-    listed = make_runs_data(found.values(), unread)
+    listed = make_runs_data(found, unread)
     return print_answer(OK, format_runs(listed, *measure_terminal()), listed, json)
 
 

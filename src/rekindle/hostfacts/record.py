@@ -17,6 +17,10 @@ _ODD = re.compile(r"[^\w./@+=~-]")
 """Other characters, at which NVFlare, uv, PYTHONPATH or sftp split or expand a path."""
 
 
+_LONGEST = 255
+"""Bytes of a name on Linux's file systems."""
+
+
 def find_path_flaw(name: str, path: str) -> Complaint | None:
     """Return why the setting ``name`` cannot be a folder on the host; None if it can."""
     if not path.startswith(("/", "~/")) and path != "~":
@@ -24,6 +28,9 @@ def find_path_flaw(name: str, path: str) -> Complaint | None:
     if match := _ODD.search(path):
         what = "white space" if match[0].isspace() else repr(match[0])
         return Complaint(f"{name} is {path!r}, and no path may have {what} in it.", "name another.")
+    if (longest := max(len(part.encode()) for part in path.split("/"))) > _LONGEST:
+        message = f"{name} has a folder whose name has {longest} bytes, and at most {_LONGEST} are possible."
+        return Complaint(message, "name another.")
     return None
 
 

@@ -140,7 +140,10 @@ def explain_too_short(job: Job, left_s: float | None, allocation: Allocation | N
     ):
         message = f"{takes}, and {allocation.setting} asks for {allocation.time}."
         return TooLateError(message, f"Ask for a longer time in {allocation.setting}.")
+    if left_s is not None and left_s <= 0:
+        fix = "Write when it really ends (lease_ends, budget), or leave that out."
+        return TooLateError(f"{takes}, and the lease has ended.", fix)
     return TooLateError(
-        f"{takes} and {max(left_s or 0, 0):.0f} s are left.",
+        f"{takes} and {left_s or 0:.0f} s are left.",
         "Give it more time (lease_ends, budget), a higher priority in its job.yml, or leave out others.",
     )

@@ -2,6 +2,7 @@
 """A user's own job: its job.yml, if it has one, and what its files say beside it."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -110,7 +111,9 @@ def _travels(path: Path, example: Example) -> None:
         if is_outside(script) or not (folder / script).is_file():
             raise RecordError(
                 f"{path} runs {script!r}, which is no file in {folder}.",
-                "write its path from there on, or put it there.",
+                "leave out Python itself: [job.py, …]."
+                if re.fullmatch(r"python[\d.]*", script)
+                else "write its path from there on, or put it there.",
             )
         raise RecordError(
             f"{path} runs {script!r}, {STAYS}",

@@ -39,16 +39,18 @@ def _kind(host: HostCheck, names: set[str]) -> tuple[str, ...]:
 
 
 def _lines(group: list[HostCheck]) -> Iterator[str]:
+    """Yield the lines of hosts for which the same would be done; a sentence of theirs stands once."""
     host = min(group, key=lambda host: host.lease_left_s or 0)
+    said = group[0].cause or ""
     count = f"{len(group)} hosts: " if len(group) > 1 else ""
     names = list_few([host.host for host in group])
     action = f", {host.action}" if host.action not in {None, "NONE"} else ""
-    yield f"{count}{names}: {host.word}{action}{f': {group[0].cause}' if group[0].cause else ''}"
+    yield f"{count}{names}: {host.word}{action}{f': {said}' if said else ''}"
     for environment in host.environments:
         head, *more = list_plan_lines(environment.planned)
         there = {True: "; it is there already", False: "; it is to be built", None: ""}
         yield f"  {head}{there[environment.there] if environment.planned.build else ''}"
-        yield from (f"  {line}" for line in more)
+        yield from (f"  {line}" for line in more if line.strip() not in said)
     if host.wheels_mb is not None:
         yield f"  wheels to bring: at most {host.wheels_mb} MB"
     if host.fetch_mb is not None:
@@ -57,7 +59,8 @@ def _lines(group: list[HostCheck]) -> Iterator[str]:
         yield "  to fetch from the package index: unknown, as the capsule is of another version of Rekindle"
     for number, job in enumerate(host.jobs, 1):
         inside = f", in {job.container}" if job.container else ""
-        what = f": {job.refusal}" if job.refusal else f"{inside}, about {format_duration(job.about_s)}"
+        refusal = "refused" if job.refusal and str(job.refusal) in said else job.refusal
+        what = f": {refusal}" if refusal else f"{inside}, about {format_duration(job.about_s)}"
         late = ", for which the time is too short" if job.in_time is False else ""
         yield f"  job {number}, {job.job}{'' if job.required else ' (not required)'}{what}{late}"
     if host.lease_left_s is not None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many runs, one entry each: when, on what, how it ended, how long it took."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -41,9 +42,10 @@ class RunsData(msgspec.Struct):
     """A sentence for each run that was not read."""
 
 
-def make_runs_data(found: Iterable[Results], unread: list[str]) -> RunsData:
-    """Return the entries, schema ``rekindle/runs/1``."""
-    runs = sorted(map(_run, found), key=lambda run: (run.began, run.run), reverse=True)
+def make_runs_data(found: Mapping[Path, Results], unread: list[str]) -> RunsData:
+    """Return the entries, schema ``rekindle/runs/1``, each with its folder's name."""
+    named = (_run(folder.name, results) for folder, results in found.items())
+    runs = sorted(named, key=lambda run: (run.began, run.run), reverse=True)
     return RunsData("rekindle/runs/1", runs, unread)
 
 
@@ -62,11 +64,10 @@ def format_runs(data: RunsData, width: int, colour: bool) -> str:
     return "\n".join([format_grid(rows, _SHARES, width, colour), *map(fold_line, data.unread)])
 
 
-def _run(results: Results) -> RunData:
-    playbook = results.playbook
-    began = playbook.newest
+def _run(name: str, results: Results) -> RunData:
+    began = results.playbook.newest
     return RunData(
-        run=playbook.run,
+        run=name,
         began=began,
         hosts=[host.name for host in results.hosts],
         jobs=list(dict.fromkeys(row.job for row in results.rows if row.job)),

@@ -35,7 +35,7 @@ _FOR_RETIRE = {f"rekindle_{name}" for name in ("root", "tmpdir", "stop", "result
 _TYPES = {
     "str": ("a text", "write a text, in quotes"),
     "bool": ("true or false", "write true or false"),
-    "int": ("a whole number", "write a whole number, such as 3"),
+    "int": ("a whole number", "write a whole number"),
     "float": ("a number", "write a number, such as 20"),
     "list": ("a list", "write it as [one, two]"),
     "dict": ("a mapping", "write it as {name: value}"),
@@ -110,7 +110,8 @@ def _converted(name: str, value: Any, spec: Mapping[str, Any]) -> Any:
         Complaint: it cannot be converted, or is not one of the choices.
     """
     if isinstance(value, UnknownValue):
-        fix = "define what it refers to, or write a value."
+        template = "yntax error in template" in str(value)
+        fix = "correct its braces." if template else "define what it refers to, or write a value."
         raise Complaint(f"{name} cannot be evaluated: {value}.", fix)
     kind, (what, fix) = spec["type"], _TYPES[spec["type"]]
     wrong = Complaint(f"{name} is {format_value(value)}, and has to be {what}.", f"{fix}.")
@@ -201,7 +202,7 @@ def _pins(settings: Settings) -> Iterator[Complaint]:
             variants = {f"{build.version}+{build.variant}" for build in list_builds(framework)}
             if version not in variants.union(known):
                 message = f"{name} pins {framework} to {version}, and there is no such build."
-                yield Complaint(message, suggest_instead(version, known))
+                yield Complaint(message, f"name one of {', '.join(known)}.")
 
 
 def _norms(settings: Settings) -> Iterator[Complaint]:

@@ -81,7 +81,9 @@ def find_play_mistakes(play: Any, results: Path, site: Path) -> list[str]:
             if not found and "environments" in stages and "plan" not in stages:
                 _check_wheelhouse(variables, templar.template, results / host.name)
         except AnsibleError as error:
-            found = [Complaint(f"Its variables cannot be read: {_line(error)}.", "correct the inventory.")]
+            vault = "vault" in str(error).lower()
+            fix = "give the vault's password: --ask-vault-pass." if vault else "correct the inventory."
+            found = [Complaint(f"Its variables cannot be read: {_line(error)}.", fix)]
         except RecordError as error:
             found = [error]
         for mistake in found:

@@ -48,6 +48,7 @@ def test_a_failure_is_one_sentence(results, command, what):
 def test_a_program_that_is_not_there_is_told_before_the_run():
     message = "rekindle_on_end begins with 'curl -d @-', and no program here has that name. Fix: write it as "
     assert find_program_mistakes(["curl -d @-"])[0].startswith(message)
+    assert find_program_mistakes(["nobodys-program"])[0].endswith("Fix: install it, or write its path.")
     assert [find_program_mistakes(command) for command in ([], ["sh", "-c", "x"])] == [[], []]
 
 

@@ -30,6 +30,18 @@ def test_a_person_reads_the_root_cause_its_remedy_and_the_echoes(golden, diagnos
     golden(*(out + together + echoes).splitlines())
 
 
+def test_a_folder_that_may_not_be_read_is_told_as_that(diagnose, monkeypatch, tmp_path):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("pathlib.Path.iterdir", refuse)
+    status, _, error = diagnose(tmp_path)
+    assert (status, error) == (
+        2,
+        f"{tmp_path} cannot be read: Permission denied. Fix: see its rights: ls -ld.\n",
+    )
+
+
 def test_a_program_reads_json(diagnose, recordings):
     status, out, _ = diagnose(recordings / "nvflare-tf-mirrored-starved.log", "--json")
     (found,) = json.loads(out)

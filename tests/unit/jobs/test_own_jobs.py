@@ -104,6 +104,7 @@ CANNOT = {
     "environment": ("torch+vision", "torch+sound"),
     "claim": ("every_site_trained", "all_is_well"),
     "no file": ("[job.py,", "[run.py,"),
+    "Python itself": ("[job.py,", "[python3, job.py,"),
     "above": ("[job.py,", "[../mine/job.py,"),
     "elsewhere": ("[job.py,", "[/etc/hostname,"),
     "hidden": ("[job.py,", "[.hidden.py,"),

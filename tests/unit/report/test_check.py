@@ -139,6 +139,16 @@ def test_a_refused_framework_has_its_ways_out(golden, tmp_path):
     golden(*format_check(check_plan(tmp_path)).splitlines())
 
 
+def test_why_a_host_is_refused_stands_once(tmp_path):
+    why = "No build fits. Fix: install another driver."
+    refused = replace(PLAN.environments[0], build=None, refusal=why)
+    plan = replace(PLAN, environments=(refused,), lacking=dict.fromkeys(PLAN.jobs, why))
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1", host=HOST, plan=plan, verdict=None, left=why)
+    shown = format_check(check_plan(tmp_path))
+    assert shown.count("No build fits") == 1
+    assert shown.count(": refused") == 2 + len(PLAN.jobs)
+
+
 def test_what_is_read_or_retired_alone_needs_no_plan_and_no_hosts_are_not_ready(tmp_path):
     assert format_check(check_plan(fill(tmp_path, "gpu-1", asked={"gpu-1": "retire"}))) == "gpu-1: ready"
     add_host(fill(tmp_path, "gpu-1"), "gpu-1", host=HOST, plan=None, verdict=None)

@@ -2,6 +2,7 @@
 """A line a run: when it began, on what, how it ended, how long it took."""
 
 import re
+import shutil
 
 from msgspec.structs import replace
 from samples.folders import FAIL, NOTHING, NOW, PASS, add_host, fill
@@ -11,7 +12,7 @@ from rekindle.results.contents import gather_results
 
 
 def listed(*folders, unread=()):
-    return make_runs_data(map(gather_results, folders), list(unread))
+    return make_runs_data({folder: gather_results(folder) for folder in folders}, list(unread))
 
 
 def test_the_newest_comes_first_with_its_answer_and_time(tmp_path):
@@ -42,6 +43,11 @@ def test_what_could_not_be_read_is_told_and_a_verdict_that_is_none_is_a_line(tmp
     assert "\x1b" not in text
     assert "1 UNPROVEN" in text
     assert text.endswith("x/run.json is broken.")
+
+
+def test_a_copy_has_the_name_of_its_own_folder(tmp_path):
+    shutil.copytree(fill(tmp_path / "first", "gpu-1"), tmp_path / "second")
+    assert {run.run for run in listed(tmp_path / "first", tmp_path / "second").runs} == {"first", "second"}
 
 
 def test_a_run_without_hosts_is_listed(tmp_path):

@@ -88,7 +88,11 @@ WRONG = yaml.safe_load(
 )
 LONG = {
     "rekindle_capsule": [["a"] * 100, "/" + "x" * 300],
-    "rekindle_jobs": [UnknownValue("'x' is undefined")],
+    "rekindle_jobs": [
+        UnknownValue("'x' is undefined"),
+        UnknownValue("Syntax error in template: unexpected '}'"),
+    ],
+    "rekindle_root": ["/data/" + "r" * 256],
 }
 ARGUMENTS = [
     {"llm_sfd": {}},
