@@ -63,11 +63,11 @@ bad: rekindle_frameworks has 'tensrflow' in it, which is not one of its choices.
 bad: rekindle_jobs names 'pt_dpp', and there is no such job in flare_jobs/. Fix: write pt_ddp.
 bad: rekindle_job_arguments gives llm_sft local_epoc, which its job.py does not know. Fix: write local_epoch.
 bad, good: budget 'soon' is not a length of time. Fix: write it as 45m, 1h30m or 90s.
-bad: rekindle_pins pins torch to 2.11.1, and there is no such build. Fix: write 2.11.0.
+bad: rekindle_pins pins torch to 2.11.1, and there is no such build. Fix: name one of 2.15.0, 2.13.0, 2.11.0, 2.10.0 and 4 more.
 bad: rekindle_capsule is '/nowhere/at/all', and /nowhere/at/all is not a folder here. Fix: name one that is.
 good: rekindle_job_arguments is 5, and has to be a mapping. Fix: write it as {name: value}.
 bad, good: rekindle_wheelhouse is 'no', and HERE/no is not a folder here. Fix: name one that is.
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.parametrize("more", [(), ("--check",)], ids=["", "check"])

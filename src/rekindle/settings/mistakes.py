@@ -21,6 +21,7 @@ from rekindle.records import Complaint, RecordError
 from rekindle.records.complaint import MissingError
 from rekindle.records.misfits import find_near, suggest_instead
 from rekindle.records.plan import FRAMEWORKS
+from rekindle.records.text import list_few
 from rekindle.solver.catalogue import list_builds
 
 from . import job_mistakes
@@ -202,7 +203,7 @@ def _pins(settings: Settings) -> Iterator[Complaint]:
             variants = {f"{build.version}+{build.variant}" for build in list_builds(framework)}
             if version not in variants.union(known):
                 message = f"{name} pins {framework} to {version}, and there is no such build."
-                yield Complaint(message, f"name one of {', '.join(known)}.")
+                yield Complaint(message, f"name one of {list_few([*known], 4)}.")
 
 
 def _norms(settings: Settings) -> Iterator[Complaint]:
