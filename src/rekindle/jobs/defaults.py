@@ -118,7 +118,7 @@ def fill_defaults(source: Source, given: Mapping[str, Any]) -> dict[str, Default
     names = {*_names(source)}
     sites, rounds = count_sites(source), count_rounds(source)
     script = source.folder / (source.entry or FILE)
-    assumed = _ASSUMED.format(source.unread or "its files do not say it")
+    assumed = _ASSUMED.format(source.explain_unread(source.entry) or "its files do not say it")
     found = {
         "schema": Default("rekindle/job/1", "the only one"),
         "name": Default(_name(source), "the folder's name"),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What in a job's own files cannot work on a host, whichever: seen before anything starts."""
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
 
@@ -10,7 +11,7 @@ from rekindle.records.misfits import suggest_instead
 from rekindle.solver.catalogue import load_rules
 
 from .job_file import is_outside
-from .scripts import Script
+from .scripts import Script, SourceValue
 from .sizes import STARTS
 from .source import Source
 
@@ -18,6 +19,7 @@ STAYS = "which is a link, hidden or not tracked by git, and does not travel."
 TAKE = "git add it, or make it a plain file."
 _RUN = ("train_script", "script", "task_script_path")
 """What NVFlare's recipes and runners call the script that a site runs."""
+_SCRIPT = re.compile(r"[\w./-]{1,200}\.py")
 _ELSEWHERE = {"PocEnv": "NVFlare's proof of concept", "ProdEnv": "a federation that runs elsewhere"}
 
 
@@ -39,11 +41,20 @@ def refuse_elsewhere(source: Source) -> Complaint | None:
 
 
 def refuse_unread(source: Source, python: str) -> Complaint | None:
-    """Return that the script that is run is no Python; None if a newer ``python`` than ours may read it."""
+    """Return that a script that is run is no Python; None if a newer ``python`` than ours may read it."""
     major, minor, *_ = map(int, python.split("."))
-    if not source.unread or (major, minor) > sys.version_info[:2]:
+    names = [source.entry, *(str(run.value) for run in _find_run(source))]
+    reasons = (source.explain_unread(name) for name in names if name in source.files)
+    why = next(filter(None, reasons), "")
+    if not why or (major, minor) > sys.version_info[:2]:
         return None
-    return Complaint(f"{source.folder / source.unread}.", "correct that line.")
+    return Complaint(f"{source.folder / why}.", "correct that line.")
+
+
+def _find_run(source: Source) -> list[SourceValue]:
+    """Return the scripts that the job gives to NVFlare for its sites, by their paths."""
+    found = [value for keyword in _RUN for value in source.find_argument(keyword)]
+    return [one for one in found if _SCRIPT.fullmatch(str(one.value)) and not is_outside(str(one.value))]
 
 
 def find_job_flaws(source: Source, job: Job, release: str, given: Iterable[str] = ()) -> Iterator[Complaint]:
@@ -93,16 +104,16 @@ def _find_unknown_options(source: Source, known: frozenset[str], job: Job) -> It
 
 def _find_lost_scripts(source: Source) -> Iterator[Complaint]:
     """Yield each script that the job's own name, and that no host would have."""
-    run = [value for keyword in _RUN for value in source.find_argument(keyword)]
-    named = [*run, *(value for script in source.scripts for value in script.texts)]
+    run, texts = _find_run(source), [value for script in source.scripts for value in script.texts]
+    named = [*run, *(one for one in texts if _SCRIPT.fullmatch(one.value) and not is_outside(one.value))]
     for name, at in {str(value.value): value.at for value in reversed(named)}.items():
-        if not name.endswith(".py") or name in source.files or is_outside(name):
+        if name in source.files:
             continue
+        written = sum(one.value == name for one in texts) > 1  # by the job itself, perhaps
+        elsewhere = any(one.endswith(f"/{name}") for one in source.files)
         if (source.folder / name).is_file():
             yield Complaint(f"{source.folder / at} names {name!r}, {STAYS}", TAKE)
-        elif name in {value.value for value in run} and not any(
-            one.endswith(f"/{name}") for one in source.files
-        ):
+        elif any(one.value == name for one in run) and not written and not elsewhere:
             message = f"{source.folder / at} runs {name!r}, which is no file in {source.folder}."
             yield Complaint(message, "write its path from there on, or put it there.")
 

@@ -177,7 +177,11 @@ class Script:
         added = [call for call in calls if take_last_name(call.func) == "add_argument"]
         flags = [getattr(flag, "value", None) for call in added for flag in call.args]
         inherits = any(word.arg in {"parents", None} for call in made for word in call.keywords)
-        opens = any(take_last_name(call.func) in _LEAVES_OPEN for call in calls)
+        opens = any(
+            take_last_name(call.func) in _LEAVES_OPEN
+            or (take_last_name(call.func) == "parse_args" and (call.args or call.keywords))
+            for call in calls
+        )
         if (
             len(made) != 1
             or elsewhere

@@ -24,6 +24,7 @@ _DEEPEST = 8
 """Names that lead to each other."""
 _CONFIGURATION = re.compile(r"(?:^|/)(?:config_\w+|meta)\.(?:json|conf|ya?ml)\Z")
 _SERVER = re.compile(r"config_fed_server\.(?:json|conf|ya?ml)\Z")
+_OF_NVFLARE = re.compile(r"(?:^|/)(?:config_fed_(?:server|client)|meta)\.(?:json|ya?ml)\Z")
 _META = re.compile(r"meta\.(?:json|conf|ya?ml)\Z")
 _PAIR = re.compile(
     r"""(?<!\w)(\w{1,100})["']?\s{0,20}[:=]\s{0,200}["']?([^\s"',}\]\[{]{1,1000}|\$?\{\w{1,100}\})"""
@@ -92,27 +93,18 @@ class Source:
     @cached_property
     def scripts(self) -> list[Script]:
         """Its scripts of Python that are run, and what they and its configurations name, in that order."""
-        scripts = [one for one in self._read if isinstance(one, Script)]
-        return sorted(scripts, key=lambda script: script.name != self.entry)
-
-    @property
-    def unread(self) -> str:
-        """Where the first of these that is no Python of this release is none, and why; empty if all are."""
-        return next((one for one in self._read if isinstance(one, str)), "")
-
-    @cached_property
-    def _read(self) -> list[Script | str]:
         rest = [name for name in self.files if name.endswith(".py")]
         texts = [self.entry, *(configuration.text for configuration in self.configurations)]
         texts += [self.text(self.entry)] if self.entry else []
-        found: list[Script | str] = []
+        found = []
         for text in texts:  # which grows
             words = {*re.findall(r"\w+", text)}
             named = [name for name in rest if _stem(name) in words]
             rest = [name for name in rest if name not in named]
-            found += map(self._parse, named)
-            texts += map(self.text, named)
-        return found
+            scripts = [script for name in named if (script := self.script(name))]
+            found += scripts
+            texts += [script.text for script in scripts]
+        return sorted(found, key=lambda script: script.name != self.entry)
 
     @cached_property
     def configurations(self) -> list[Configuration]:
@@ -199,6 +191,11 @@ class Source:
         )
         return [found for call in calls if (found := self.value(call.keywords[keyword], call.script))]
 
+    def explain_unread(self, name: str) -> str:
+        """Return where and why a script is no Python of this release; empty if it is, or is none."""
+        found = self._parse(name) if name.endswith(".py") else ""
+        return found if isinstance(found, str) else ""
+
     def script(self, name: str) -> Script | None:
         """Return a script of that name; None if it is not there or is no Python."""
         found = self._parse(name)
@@ -217,12 +214,10 @@ class Source:
 
 
 def explain_syntax(name: str, text: str) -> str:
-    """Return why a configuration is no JSON or YAML, as its name says; empty if it is, or is HOCON."""
+    """Return why what NVFlare reads is no JSON or YAML, as its name says; empty if it is, or is another."""
     try:
-        if name.endswith(".json"):
-            json.loads(text)
-        elif not name.endswith(".conf"):
-            yaml.safe_load(text)
+        if _OF_NVFLARE.search(name):
+            json.loads(text) if name.endswith(".json") else yaml.safe_load(text)
     except ValueError as error:
         return f"{name} is no JSON: {error}"
     except yaml.YAMLError as error:

@@ -114,6 +114,8 @@ def test_a_script_that_no_host_would_have_is_named_with_its_line(golden, job, tm
     FedAvgRecipe(train_script="other.py", name="made_by_another.py")
     FedAvgRecipe(train_script="trainer.py")
     FedAvgRecipe(train_script="/data/there.py")
+    Path("made.py").write_text("import nvflare")
+    FedAvgRecipe(train_script="made.py")
     """
     golden(*obstacles(job(textwrap.dedent(text))))
 
@@ -124,9 +126,20 @@ def test_a_script_that_is_no_python_is_refused_unless_the_host_s_is_newer(
     job, tmp_path, python, refused, file
 ):
     (tmp_path / "client.py").touch()
-    own = job("script = 'client.py'\n")
+    own = job("from nvflare.recipe import FedAvgRecipe\nFedAvgRecipe(train_script='client.py')\n")
     assert refuse_unread(own.source, python) is None
     (tmp_path / file).write_text("print('client')\ndef train(:\n")
     found = refuse_unread(read_own(JOBS, tmp_path).source, python)
     assert (found is not None) == refused
     assert not found or str(found).startswith(f"{tmp_path}/{file}:2 is no Python")
+
+
+@pytest.mark.parametrize(
+    "text", ['parser.parse_args(["--data", "x", "adults"])', "parser.parse_args(args=[])"]
+)
+def test_a_script_that_gives_its_options_itself_lacks_none(job, text):
+    assert obstacles(job(REQUIRED.replace("parser.parse_args()", text))) == []
+
+
+def test_a_long_text_that_ends_like_a_script_is_none(job):
+    assert obstacles(job(f'"""{"Trains well. " * 40}See client.py"""\n')) == []
