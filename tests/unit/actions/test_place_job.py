@@ -156,10 +156,13 @@ def test_a_job_whose_image_could_not_be_had_is_unsupported_and_no_other(
     assert place()["run"]
 
 
-@pytest.mark.parametrize("left_s", [-5, 0, 100])
-def test_a_job_with_too_little_time_is_skipped(place, home, left_s):
+@pytest.mark.parametrize(
+    ("left_s", "why"),
+    [(-5, ", and the lease has ended."), (0, ", and the lease has ended."), (100, " and ")],
+)
+def test_a_job_with_too_little_time_is_skipped(place, home, left_s, why):
     assert place(left_s=left_s) == {}
-    _assert_no_run(home, "pt_ddp", "SKIPPED", "pt_ddp takes about 60 s and ")
+    _assert_no_run(home, "pt_ddp", "SKIPPED", f"pt_ddp takes about 60 s{why}")
     assert not (state.make_state_folder() / "sent").exists()
 
 
