@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Action ``make_plan``: turns the host's host.json into its plan.json."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from rekindle.gpus.visibility import find_usable_gpus
 from rekindle.host import folders
 from rekindle.host.paths import JOBS
 from rekindle.jobs import (
+    OwnJob,
     checkout,
     choose_environment,
     expand_names,
@@ -48,8 +49,14 @@ class ActionModule(Action):
         gpus = [gpu for gpu in find_usable_gpus(host) if gpu.uuid]
         measures = args["accept"] in ACCEPTANCE and gpus and not host.allocation
         first = [ACCEPTANCE[args["accept"]]] if measures else []
-        asked = {name: load_job(JOBS, name) for name in expand_names(JOBS, [*first, *args["jobs"]])}
-        over_hosts = {name: load_job(JOBS, name) for name in expand_names(JOBS, args["federated"])}
+        names, federated = [*first, *args["jobs"]], args["federated"]
+        users = {name: read_own(JOBS, at) for name in (*names, *federated) if (at := resolve_own(name))}
+
+        def load(name: str) -> records.Job:
+            return users[name].job if name in users else load_job(JOBS, name)
+
+        asked = {name: load(name) for name in expand_names(JOBS, names)}
+        over_hosts = {name: load(name) for name in expand_names(JOBS, federated)}
         loaded = sorted(asked.values(), key=lambda job: -job.priority)
         every = [*loaded, *over_hosts.values()]
         execute = self._low_level_execute_command
@@ -74,9 +81,8 @@ class ActionModule(Action):
             made=records.format_time(),
         )
         plan = add_packages(plan, host, every, path.parent, of_capsule)
-        named = {**asked, **over_hosts}
-        own = {job.name: str(file) for name, job in named.items() if (file := resolve_own(name))}
-        lacking |= dict(_find_unread(plan, own, every))
+        own = {one.job.name: str(resolve_own(name)) for name, one in users.items()}
+        lacking |= dict(_find_unread(plan, users.values()))
         plan = replace(
             plan, own=own, lacking=lacking, federated=tuple(job.name for job in over_hosts.values())
         )
@@ -102,13 +108,10 @@ class ActionModule(Action):
         return {"warnings": [*refusals, *(text for entry in plan.environments for text in entry.warnings)]}
 
 
-def _find_unread(
-    plan: records.PlanRecord, own: Mapping[str, str], jobs: Iterable[records.Job]
-) -> Iterator[tuple[str, str]]:
+def _find_unread(plan: records.PlanRecord, users: Iterable[OwnJob]) -> Iterator[tuple[str, str]]:
     """Yield the jobs whose script is no Python, each with where and why."""
     pythons = {one.framework: one.build.python_version for one in plan.environments if one.build}
-    for job in (job for job in jobs if job.name in own):
-        python = pythons.get(choose_environment(job, pythons))
-        source = read_own(JOBS, Path(own[job.name])).source
-        if python and (unread := refuse_unread(source, python)):
-            yield job.name, str(unread)
+    for one in users:
+        python = pythons.get(choose_environment(one.job, pythons))
+        if python and (unread := refuse_unread(one.source, python)):
+            yield one.job.name, str(unread)

@@ -65,8 +65,6 @@ def explain_import(finding: Finding, installed: Mapping[str, str]) -> Finding:
     if not moved and (row := _find_named(finding.cause)):
         return replace(finding, layer=row.layer, remedy=row.remedy)
     kind, words = moved or _missing(finding.cause, installed)
-    if kind == "package" and _BUILT.search(finding.cause):
-        kind = "isolated"
     if not kind:
         return finding
     said = load_statements()[f"import: {kind}"]
@@ -74,14 +72,13 @@ def explain_import(finding: Finding, installed: Mapping[str, str]) -> Finding:
 
 
 def _find_named(cause: str) -> Meaning | None:
-    """Return the row whose words name what is missing; of a message without a name, the row that it has."""
+    """Return the row whose words name what is missing."""
     about = find_subject(cause)
     if about is None or about.level > Level.WORDS or about.row.rank != "cause":
         return None
     missing = next(filter(None, (one.search(cause) for one in _MISSING)), None)
-    if missing is None:
-        return about.row if cause.startswith("A process could not import") else None
-    names = (missing.span(group) for group in missing.groupdict() if missing[group])
+    groups = missing.groupdict() if missing else {}
+    names = (missing.span(group) for group in groups if missing and missing[group])
     return about.row if any(about.start <= start and end <= about.end for start, end in names) else None
 
 
@@ -120,6 +117,7 @@ def _missing(cause: str, installed: Mapping[str, str]) -> tuple[str, dict[str, s
     elif match := _MODULE.search(cause):
         top = match["name"].partition(".")[0]
         kind = "hidden" if match["hidden"] else _kind(match["name"], top, installed)
+        kind = "isolated" if kind == "package" and _BUILT.search(cause) else kind
         name = top if match["hidden"] else match["name"]
     top = name.partition(".")[0]
     return kind, {"name": name, "package": top, "wanted": _PACKAGES.get(top, f"the package that has {name}")}

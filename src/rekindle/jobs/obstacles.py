@@ -4,6 +4,7 @@
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from rekindle.flare import moves
 from rekindle.records import Complaint, Job
@@ -15,8 +16,6 @@ from .scripts import Script, SourceValue
 from .sizes import STARTS
 from .source import Source
 
-STAYS = "which is a link, hidden or not tracked by git, and does not travel."
-TAKE = "git add it, or make it a plain file."
 _RUN = ("train_script", "script", "task_script_path")
 """What NVFlare's recipes and runners call the script that a site runs."""
 _SCRIPT = re.compile(r"[\w./-]{1,200}\.py")
@@ -42,13 +41,29 @@ def refuse_elsewhere(source: Source) -> Complaint | None:
 
 def refuse_unread(source: Source, python: str) -> Complaint | None:
     """Return that a script that is run is no Python; None if a newer ``python`` than ours may read it."""
-    major, minor, *_ = map(int, python.split("."))
+    release = tuple(map(int, python.split(".")[:2]))
     names = [source.entry, *(str(run.value) for run in _find_run(source))]
     reasons = (source.explain_unread(name) for name in names if name in source.files)
     why = next(filter(None, reasons), "")
-    if not why or (major, minor) > sys.version_info[:2]:
+    if not why or release > sys.version_info[:2]:
         return None
     return Complaint(f"{source.folder / why}.", "correct that line.")
+
+
+def explain_lost_script(says: str, name: str, folder: Path) -> Complaint:
+    """Return why no host would have a script that does not travel with a job's ``folder``.
+
+    Args:
+        says: what has the script, and a verb.
+        name: its path from there on.
+        folder: where the job is.
+    """
+    if is_outside(name) or not (folder / name).is_file():
+        why, fix = f"is no file in {folder}", "write its path from there on, or put it there."
+    else:
+        why = "is a link, hidden or not tracked by git, and does not travel"
+        fix = "git add it, or make it a plain file."
+    return Complaint(f"{says} {name!r}, which {why}.", fix)
 
 
 def _find_run(source: Source) -> list[SourceValue]:
@@ -112,10 +127,9 @@ def _find_lost_scripts(source: Source) -> Iterator[Complaint]:
         written = sum(one.value == name for one in texts) > 1  # by the job itself, perhaps
         elsewhere = any(one.endswith(f"/{name}") for one in source.files)
         if (source.folder / name).is_file():
-            yield Complaint(f"{source.folder / at} names {name!r}, {STAYS}", TAKE)
+            yield explain_lost_script(f"{source.folder / at} names", name, source.folder)
         elif any(one.value == name for one in run) and not written and not elsewhere:
-            message = f"{source.folder / at} runs {name!r}, which is no file in {source.folder}."
-            yield Complaint(message, "write its path from there on, or put it there.")
+            yield explain_lost_script(f"{source.folder / at} runs", name, source.folder)
 
 
 def find_moved_names(source: Source, release: str) -> Iterator[Complaint]:

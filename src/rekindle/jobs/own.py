@@ -14,9 +14,9 @@ from rekindle.records.acceptance import ACCEPTANCE
 
 from .data import TRAVELS_MB, require_sent
 from .defaults import ENDINGS, SCRIPTS, Default, fill_defaults, locate_file, read_source
-from .job_file import NAME_ANOTHER, explain_unfit, is_outside, make_job, read_job_file, require_command
+from .job_file import NAME_ANOTHER, explain_unfit, make_job, read_job_file, require_command
 from .names import EXAMPLES, list_jobs
-from .obstacles import STAYS, TAKE, refuse_elsewhere
+from .obstacles import explain_lost_script, refuse_elsewhere
 from .source import Source, explain_syntax, is_server_configuration
 
 _META = "meta.json"
@@ -108,17 +108,9 @@ def _travels(path: Path, example: Example) -> None:
     for script, *_ in filter(None, commands):
         if script.startswith("-") or script in files:
             continue
-        if is_outside(script) or not (folder / script).is_file():
-            raise RecordError(
-                f"{path} runs {script!r}, which is no file in {folder}.",
-                "leave out Python itself: [job.py, …]."
-                if re.fullmatch(r"python[\d.]*", script)
-                else "write its path from there on, or put it there.",
-            )
-        raise RecordError(
-            f"{path} runs {script!r}, {STAYS}",
-            TAKE,
-        )
+        lost = explain_lost_script(f"{path} runs", script, folder)
+        python = re.fullmatch(r"python[\d.]*", script)
+        raise RecordError(lost.message, "leave out Python itself: [job.py, …]." if python else lost.fix)
     sizes = {name: (folder / name).stat().st_size / 1e6 for name in files}
     if (size_mb := sum(sizes.values())) > TRAVELS_MB:
         largest = max(sizes, key=lambda name: sizes[name])

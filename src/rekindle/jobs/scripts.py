@@ -26,11 +26,20 @@ class SourceValue(NamedTuple):
 
 
 class ScriptOption(NamedTuple):
-    """An option or an argument that a script cannot do without."""
+    """An option or an argument, as a script adds it to a parser."""
 
-    flags: tuple[str, ...]
-    """``--data`` and such; the name of an argument alone."""
+    flags: tuple[Any, ...]
+    """``--data`` and such; the name of an argument alone; None for one that is not literal."""
+    words: dict[str | None, ast.expr]
     at: str
+
+    @property
+    def is_required(self) -> bool:
+        """Whether the script cannot do without it, as far as its words are literal."""
+        words = {name: getattr(value, "value", "*") for name, value in self.words.items()}
+        if str(self.flags[0]).startswith("-"):
+            return words.get("required") is True
+        return words.get("nargs", 1) not in {"?", "*"}
 
 
 class ScriptImport(NamedTuple):
@@ -174,8 +183,7 @@ class Script:
         names = {take_last_name(target) for node in kept for target in node.targets}
         passed = [value for call in calls for value in (*call.args, *(word.value for word in call.keywords))]
         elsewhere = any(value in made or take_last_name(value) in names for value in passed)
-        added = [call for call in calls if take_last_name(call.func) == "add_argument"]
-        flags = [getattr(flag, "value", None) for call in added for flag in call.args]
+        flags = [flag for option in self._added for flag in option.flags]
         inherits = any(word.arg in {"parents", None} for call in made for word in call.keywords)
         opens = any(
             take_last_name(call.func) in _LEAVES_OPEN
@@ -194,31 +202,34 @@ class Script:
         named = [flag for flag in flags if isinstance(flag, str) and flag.startswith("--")]
         return frozenset(flag[2:] for flag in (*re.findall(r"--\w+", ours), *named))
 
+    @cached_property
+    def _added(self) -> list[ScriptOption]:
+        """What is added to parsers."""
+        calls = (node for node in ast.walk(self.tree) if isinstance(node, ast.Call))
+        return [
+            ScriptOption(
+                tuple(getattr(flag, "value", None) for flag in call.args),
+                {word.arg: word.value for word in call.keywords},
+                self.describe_place(call),
+            )
+            for call in calls
+            if take_last_name(call.func) == "add_argument"
+        ]
+
     def find_required(self) -> Iterator[ScriptOption]:
         """Yield what its one parser requires; nothing where only running it would show that."""
-        for call in self.calls if self.options is not None else ():
-            flags = tuple(str(flag.value) for flag in call.arguments if isinstance(flag, ast.Constant))
-            if call.name != "add_argument" or not flags:
-                continue
-            words = {name: getattr(value, "value", "*") for name, value in call.keywords.items()}
-            if (
-                words.get("required") is True
-                if flags[0].startswith("-")
-                else words.get("nargs", 1) not in {"?", "*"}
-            ):
-                yield ScriptOption(flags, call.at)
+        for option in self._added if self.options is not None else ():
+            if option.flags and option.is_required:
+                yield option
 
     def option(self, name: str) -> tuple[str, ast.expr | None] | None:
         """Return the option that argparse keeps as ``name``, with its default."""
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Call) and take_last_name(node.func) == "add_argument":
-                words = {word.arg: word.value for word in node.keywords}
-                flags = [flag.value for flag in node.args if isinstance(flag, ast.Constant)]
-                named = [str(flag) for flag in flags if str(flag).startswith("--")]
-                dest = words.get("dest")
-                kept = dest.value if isinstance(dest, ast.Constant) else None
-                if named and name == (kept or named[0].lstrip("-").replace("-", "_")):
-                    return named[0], words.get("default")
+        for option in self._added:
+            named = [str(flag) for flag in option.flags if str(flag).startswith("--")]
+            dest = option.words.get("dest")
+            kept = dest.value if isinstance(dest, ast.Constant) else None
+            if named and name == (kept or named[0].lstrip("-").replace("-", "_")):
+                return named[0], option.words.get("default")
         return None
 
 

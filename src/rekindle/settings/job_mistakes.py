@@ -54,19 +54,19 @@ def _named(settings: Settings, name: str, known: list[str]) -> Iterator[Complain
             )
             continue
         try:
-            called = [
-                load_job(settings.jobs, expanded).name for expanded in expand_names(settings.jobs, [job])
-            ]
+            own = read_own(settings.jobs, path) if (path := resolve_own(job)) else None
+            for expanded in () if own else expand_names(settings.jobs, [job]):
+                load_job(settings.jobs, expanded)
         except RecordError as error:
             yield error
             continue
-        if path := resolve_own(job):
-            release = settings.values.get("rekindle_nvflare") or load_rules().nvflare.version
-            own = read_own(settings.jobs, path)
-            given = (settings.values.get("rekindle_job_arguments") or {}).get(own.job.name) or ()
-            yield from find_job_flaws(own.source, own.job, release, given)
-        if resolve_own(job) and (before := by_name.setdefault(called[0], job)) != job:
-            message = f"{name} names {before} and {job}, both of a job {called[0]!r}."
+        if own is None:
+            continue
+        release = settings.values.get("rekindle_nvflare") or load_rules().nvflare.version
+        given = (settings.values.get("rekindle_job_arguments") or {}).get(own.job.name) or ()
+        yield from find_job_flaws(own.source, own.job, release, given)
+        if (before := by_name.setdefault(own.job.name, job)) != job:
+            message = f"{name} names {before} and {job}, both of a job {own.job.name!r}."
             yield Complaint(message, "write another name: in one of them.")
 
 

@@ -120,7 +120,7 @@ def test_a_script_that_no_host_would_have_is_named_with_its_line(golden, job, tm
     golden(*obstacles(job(textwrap.dedent(text))))
 
 
-@pytest.mark.parametrize(("python", "refused"), [("3.8.1", True), ("3.99.0", False)])
+@pytest.mark.parametrize(("python", "refused"), [("3.8.1", True), ("3.9.2+", True), ("3.99.0rc1", False)])
 @pytest.mark.parametrize("file", ["job.py", "client.py"])
 def test_a_script_that_is_no_python_is_refused_unless_the_host_s_is_newer(
     job, tmp_path, python, refused, file
