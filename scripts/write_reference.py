@@ -183,7 +183,7 @@ def roles() -> str:
 
 
 def rooms() -> str:
-    """Return the page of rooms: the layers of the import contract, and what each room says of itself."""
+    """Return the page of rooms: the folders of the import contract, and what each says of itself."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
     lines = [
         "# Rooms",
@@ -196,6 +196,8 @@ def rooms() -> str:
     ]
     for layer in project["tool"]["importlinter"]["contracts"][0]["layers"]:
         for name in layer.split(" | "):
+            if not (PACKAGE / name).is_dir():
+                continue
             text = ast.get_docstring(ast.parse((PACKAGE / name / "__init__.py").read_text(encoding="utf-8")))
             first, *_ = str(text).split("\n\n")
             lines.append(f"| `{name}/` | {describe_job_file.render_docstring(first)} |")

@@ -138,6 +138,17 @@ def test_the_reference_has_every_setting_verb_and_check():
     assert sorted(re.findall(r"^### (\w+)$", checks, re.MULTILINE)) == sorted(CHECKS)
 
 
+def test_every_page_of_the_reference_is_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(write_reference, "REFERENCE", tmp_path)
+    write_reference.write_pages()
+    assert {path.name for path in tmp_path.glob("*.md")} == write_reference.PAGES.keys()
+
+
+def test_the_page_of_rooms_names_every_folder_and_no_other():
+    rooms = re.findall(r"^\| `(\w+)/` \|", write_reference.rooms(), re.MULTILINE)
+    assert sorted(rooms) == sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
+
+
 def test_readme_is_short():
     lines = (REPOSITORY / "README.md").read_text().splitlines()
     assert len(lines) <= 90
