@@ -94,13 +94,17 @@ def _reports_errors(method: Callable[..., None]) -> Callable[..., None]:
     def wrapped(self: "CallbackModule", *args: Any, **kwargs: Any) -> None:
         try:
             method(self, *args, **kwargs)
-        except records.RecordError as error:
-            self._display.error(str(error), wrap_text=False)
-        except OSError as error:
-            what = f"{error.filename or self._folder} cannot be written: {error.strerror}."
-            self._display.error(f"{what} Fix: name another folder in rekindle_results.", wrap_text=False)
+        except (records.RecordError, OSError) as error:
+            self._display.error(_explain(error, self._folder), wrap_text=False)
 
     return wrapped
+
+
+def _explain(error: records.RecordError | OSError, folder: Path | None) -> str:
+    if isinstance(error, records.RecordError):
+        return str(error)
+    what = f"{error.filename or folder} cannot be written: {error.strerror}."
+    return f"{what} Fix: name another folder in rekindle_results."
 
 
 class CallbackModule(CallbackBase):
@@ -160,9 +164,15 @@ class CallbackModule(CallbackBase):
         if stage is not None and stage not in self._reached:
             self._begin([stage])
 
-    @_reports_errors
     def _begin(self, roles: list[str]) -> None:
-        """Hand the results folder to every worker, and note the hosts of a play that has these roles."""
+        """Begin with a play that has these roles, or stop where its results cannot be kept."""
+        try:
+            self._note_play(roles)
+        except (records.RecordError, OSError) as error:
+            self._refuse([_explain(error, self._folder)])
+
+    def _note_play(self, roles: list[str]) -> None:
+        """Hand the results folder to every worker, and note the hosts."""
         self._reached.update(roles)
         variables = self._play.get_variable_manager()
         hosts = variables._inventory.get_hosts(self._play.hosts)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rekindle.host import folders
 from rekindle.records import RecordError
-from rekindle.records.base import has_schema
+from rekindle.records.base import has_schema, require_folder
 from rekindle.records.layout import play_in
 from rekindle.results.contents import HostResults, Results, gather_host, gather_results
 
@@ -48,8 +48,9 @@ def find_records(path: Path, name: str) -> list[Path]:
     Raises:
         RecordError: no host there has it, or run.json is broken.
     """
-    if not path.is_dir():
+    if path.is_file() or path.name == name:
         return [path]
+    require_folder(path)
     hosts = play_in(path).hosts if is_results(path) else ("",)
     files = [path / host / name for host in hosts if (path / host / name).is_file()]
     if not files:
@@ -81,6 +82,7 @@ def gather_folders(given: list[Path]) -> tuple[dict[Path, Results], list[str]]:
         below = [path.parent for path in sorted(folder.glob(f"*/{folders.PLAY_RECORD}"))]
         here = [folder] if is_results(folder) else below
         if not here:
+            require_folder(folder)
             raise RecordError(f"{folder} has no run.", "name a folder of results, or one that has some.")
         paths |= dict.fromkeys(path.resolve() for path in here)
     results, flaws = {}, []

@@ -11,7 +11,7 @@ import typer
 from rekindle.host import files, storage
 from rekindle.host.folders import PLACED, PLAY_RECORD, SPEC, SUMS, VERDICT
 from rekindle.records import PlacedRecord, RecordError, VerdictRecord
-from rekindle.records.base import read_valid
+from rekindle.records.base import read_valid, require_folder
 from rekindle.records.layout import outcome_in
 from rekindle.records.text import fold_line
 from rekindle.results import certificate, seal, signature, state
@@ -76,9 +76,10 @@ def run(
     keys: Literal["yours", "asked", "any"] = "asked" if key else "yours" if own else "any"
     if certificate.is_certificate(results):
         return _verify_certificate(results, expected, Verification([], keys), json)
-    if results.is_file():
+    if results.suffix == ".html" and results.is_file():
         message = f"{results} is no certificate of rekindle accept, or its beginning was altered."
         raise RecordError(message, "ask whoever gave it to you for another, or name a folder under results/.")
+    require_folder(results)
     runs = _find_runs(results)
     if not runs and not (results / SUMS).exists():
         raise RecordError(f"{results} has no run.", f"name {_find_near(results)}.")

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 
 from rekindle.host import files, folders
 from rekindle.records import RecordError
+from rekindle.records.base import require_folder
 from rekindle.records.evidence import describe_unread
 
 LOG = "log.txt"
@@ -226,8 +227,7 @@ def locate_workspace(path: Path) -> Workspace:
     Raises:
         RecordError: it holds none, or several.
     """
-    if not path.is_dir():
-        raise RecordError(f"{path} is not a folder.", "name the folder of a run.")
+    require_folder(path)
     inside = [path, *sorted(folder for folder in path.iterdir() if folder.is_dir())]
     found = filter(None, (_simulated(folder, path) for folder in inside))
     runs = [run for run in found if run.sites or run.find("server", " - SimulatorRunner - ")]

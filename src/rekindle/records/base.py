@@ -2,6 +2,7 @@
 """What every record has in common: strict and bounded fields, one JSON file, one-sentence errors."""
 
 import re
+import shutil
 from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
@@ -118,6 +119,23 @@ def check_bounds(record: RecordT) -> RecordT:
         RecordError: it is not; the message names the place.
     """
     return decode_json(_encode(record), type(record))
+
+
+def require_folder(path: Path) -> None:
+    """Refuse what is no folder, and say what is there instead.
+
+    Raises:
+        RecordError: nothing is there, or a file is, or a link that leads nowhere.
+    """
+    if path.is_dir():
+        return
+    if not path.exists():
+        why = f"is a link to {path.readlink()}, which is not there" if path.is_symlink() else "does not exist"
+        raise RecordError(f"{path} {why}.", "name a folder that is there.")
+    endings = tuple(ending for _, some, _ in shutil.get_unpack_formats() for ending in some)
+    if path.name.endswith(endings):
+        raise RecordError(f"{path} is an archive.", "unpack it, and name the folder that was in it.")
+    raise RecordError(f"{path} is not a folder.", "name a folder under results/.")
 
 
 def read_record(path: Path, kind: type[RecordT]) -> RecordT:

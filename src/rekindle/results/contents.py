@@ -31,7 +31,7 @@ from rekindle.records import (
 )
 from rekindle.records import layout as within
 from rekindle.records.acceptance import ACCEPTANCE
-from rekindle.records.base import RecordT, read_valid
+from rekindle.records.base import RecordT, read_valid, require_folder
 from rekindle.records.complaint import MissingError
 from rekindle.records.fabric import FABRIC
 
@@ -114,6 +114,7 @@ def gather_results(folder: Path) -> Results:
     Raises:
         RecordError: ``folder`` is not a results folder.
     """
+    require_folder(folder)
     if not (folder / folders.PLAY_RECORD).is_file():
         message = f"{folder} is not a results folder: it has no run.json."
         raise RecordError(message, "name a folder under results/.")

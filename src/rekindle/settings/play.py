@@ -3,6 +3,7 @@
 
 import functools
 import json
+import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ from rekindle.actions.base import read_list
 from rekindle.capsule.wheelhouse import require_files
 from rekindle.host import folders
 from rekindle.records import Complaint, RecordError
+from rekindle.records.base import require_folder
 from rekindle.records.layout import host_in, plan_in
 from rekindle.records.text import list_few
 from rekindle.results.links import refuse_links, refuse_others
@@ -67,6 +69,8 @@ def find_play_mistakes(play: Any, results: Path, site: Path) -> list[str]:
     stages = [role.get_name(include_role_fqcn=False) for role in play.get_roles()]
     hosts_of: dict[str, list[str]] = {}
     try:
+        if os.path.lexists(results):
+            require_folder(results)
         refuse_others(results)
         refuse_links(results)
         if isinstance(trouble := find_seal_trouble(results), OtherSealError):

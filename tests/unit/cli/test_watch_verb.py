@@ -76,4 +76,4 @@ def test_ctrl_c_ends_the_watching_alone(call, results, monkeypatch):
 def test_what_is_no_run_is_one_sentence(call, tmp_path):
     status, out, err = call("watch", tmp_path / "none")
     assert (status, out, err.count("\n")) == (2, "", 1)
-    assert "is not a results folder" in err
+    assert "none does not exist. Fix: name a folder that is there." in err

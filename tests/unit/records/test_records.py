@@ -2,6 +2,7 @@
 """Records: strict, versioned, and one sentence when they are broken."""
 
 import json
+import re
 
 import jsonschema
 import msgspec
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 from samples.hosts import built
 
 from rekindle import records
+from rekindle.records.base import require_folder
 
 
 def _run():
@@ -98,3 +100,19 @@ def test_a_text_whose_methods_return_its_own_kind_is_a_text(tmp_path):
     assert type(records.dump_builtins(run)["run"]) is str
     records.write_record(tmp_path / "run.json", run)
     assert records.read_record(tmp_path / "run.json", records.PlaybookRecord).run == "é"
+
+
+def test_what_is_no_folder_is_named_as_what_it_is(tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "run.tar.gz").touch()
+    (tmp_path / "latest").symlink_to(tmp_path / "gone")
+    says = {
+        "none": "does not exist",
+        "file": "is not a folder",
+        "run.tar.gz": "is an archive",
+        "latest": f"is a link to {tmp_path / 'gone'}, which is not there",
+    }
+    for name, what in says.items():
+        with pytest.raises(records.RecordError, match=f"^{re.escape(f'{tmp_path / name} {what}.')} Fix: "):
+            require_folder(tmp_path / name)
+    require_folder(tmp_path)

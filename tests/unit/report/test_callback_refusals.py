@@ -24,12 +24,25 @@ def test_nothing_is_written_where_no_stage_runs(repository, tmp_path, arguments)
     assert not (tmp_path / "r").exists()
 
 
-def test_a_folder_that_cannot_be_written_is_one_sentence(repository, tmp_path):
-    (tmp_path / "r").write_text("in the way")
-    arguments = ("playbooks/validate.yml", "--limit", "good", "-e", f"rekindle_results={tmp_path}/r")
+@pytest.mark.parametrize(
+    ("results", "says"),
+    [
+        ("{}/file", "is not a folder. Fix: name a folder under results/."),
+        ("{}/link", "is a link to /nowhere/at/all, which is not there. Fix: name a folder that is there."),
+        (
+            "/proc/results",
+            "cannot be written: No such file or directory. Fix: name another folder in rekindle_results.",
+        ),
+    ],
+)
+def test_a_play_ends_before_any_task_where_its_results_cannot_be_kept(repository, tmp_path, results, says):
+    (tmp_path / "file").write_text("in the way")
+    (tmp_path / "link").symlink_to("/nowhere/at/all")
+    folder = results.format(tmp_path)
+    arguments = ("playbooks/validate.yml", "--limit", "good", "-e", f"rekindle_results={folder}")
     output = play(repository, *arguments)
-    assert f"[ERROR]: {tmp_path}/r cannot be written: File exists. Fix: " in output
-    assert "Traceback" not in output
+    assert [line for line in output.splitlines() if "ERROR" in line] == [f"[ERROR]: {folder} {says}"]
+    assert "TASK" not in output
 
 
 def test_what_leaves_tasks_out_is_refused(repository, tmp_path):  # unit/settings/test_play.py has each
