@@ -13,12 +13,16 @@ from .sketches import MEAN, average_sketches, is_same, reject_vector, share_left
 
 _RATES = (0.1, 10.0)
 """Of the step that a server makes of the mean change: smaller or larger ones learn nothing, or diverge."""
-_OFF, _AGAINST = 0.2, 0.9
-"""Of a model that is a multiple of the mean; cosine of a step that goes away from the results."""
+_OFF = 0.2
+"""Of a model that is a multiple of the mean."""
+_AGAINST = {"WEIGHTS": 0.9, "WEIGHT_DIFF": 0.3}
+"""Cosine of a step that goes away from the results; of differences an optimizer may turn it."""
 _STEPS, _FAR, _BACK = 3, 0.5, 0.7
 """Of a model that goes to and fro: steps, a result's way as a share of it, cosine of two steps in a row."""
 _REST = 0.02
 """Of a step, what is left without the results' parts in it, at most."""
+_APART, _MIXED = 1e-3, 1e-3
+"""Results as shares of a model, apart so far that a mean shows of which it is; and what is left of its step."""
 _STILL = 0.01
 """Of a model that stays: a result, as a product of it, may be so large that any step is a small share."""
 _COMBINED = 8
@@ -89,12 +93,12 @@ def does_add(rounds: Sequence[Round]) -> bool:
     )
 
 
-def _lies_in(step: list[float], results: list[list[float]]) -> bool:
+def _lies_in(step: list[float], results: list[list[float]], rest: float = _REST) -> bool:
     length = math.hypot(*step)
     others: list[list[float]] = []
     for result in results:
         others.append(reduce(reject_vector, others, result))
-    return length > 0 and math.hypot(*reduce(reject_vector, others, step)) < _REST * length
+    return length > 0 and math.hypot(*reduce(reject_vector, others, step)) < rest * length
 
 
 def _adds_up(rounds: Sequence[Round]) -> bool:
@@ -144,7 +148,7 @@ def _scale(events: list[TaskEvent], model: Sketch) -> float:
 def _away(events: list[TaskEvent], model: Sketch) -> bool:
     """Whether the step from what sites were sent to the next model is against the mean of their changes."""
     change, step = _steps(events, model)
-    return _cosine(change, step) < -_AGAINST
+    return _cosine(change, step) < -max(_AGAINST.get(event.kind, 0.9) for event in events)
 
 
 def _not_counted(rounds: Sequence[Round]) -> str:
@@ -164,7 +168,7 @@ def _left_out(events: list[TaskEvent], model: Sketch) -> frozenset[str]:
         return frozenset()
     for size in range(len(events) - 1, 0, -1):
         for some in combinations(events, size):
-            if is_mean(model, some):
+            if is_mean(model, some) or _is_mix(model, some):
                 return frozenset(event.site for event in events if event not in some)
     return frozenset()
 
@@ -174,6 +178,16 @@ def is_mean(model: Sketch, events: Sequence[TaskEvent]) -> bool:
     return any(
         is_same(mean, model, MEAN) for mean in _means(events, [sketch_made(event) for event in events])
     )
+
+
+def _is_mix(model: Sketch, events: Sequence[TaskEvent]) -> bool:
+    """Return whether a model is a mean of results by weights that nobody told."""
+    first, *others = (sketch_made(event) for event in events)
+    if any(len(one) != len(model) for one in (first, *others)) or 2 * len(events) > sum(map(bool, model)):
+        return False
+    ways = [[*map(sub, one, first)] for one in others]
+    apart = all(math.hypot(*way) > _APART * math.hypot(*model) for way in ways)
+    return bool(ways) and apart and _lies_in([*map(sub, model, first)], ways, _MIXED)
 
 
 def _means(events: Sequence[TaskEvent], sketches: Sequence[Sketch]) -> list[Sketch]:

@@ -3,8 +3,8 @@
 
 It reads the model, and then loads a checkpoint of its own. Weights show nothing of that once a run has
 converged. Also noted is a trainer that gets the same model for ever, as it sends nothing, one that sends
-what training changed as the whole model, and one that computes gradients and applies none. Only the standard
-library is imported here; arrays bring their own methods.
+what training changed as the whole model, one that computes gradients and applies none, and one that steps an
+optimizer without any. Only the standard library is imported here; arrays bring their own methods.
 """
 
 import threading
@@ -40,10 +40,12 @@ class Starts(threading.local):
     def __init__(self) -> None:
         """Start before the first model."""
         self._uses, self._last, self._place = Uses(settles=False), None, ""
+        self._gradients = Uses()
         self._got: Samples = {}
         self._own: deque[Samples] = deque(maxlen=_KEPT)
         self._made: WeakSet[Any] = WeakSet()
         self._stepped: WeakSet[Any] = WeakSet()
+        self._vain: WeakSet[Any] = WeakSet()
         self._ever_stepped = False
         self._took: bool | None = None
         self._turns = 0
@@ -57,7 +59,7 @@ class Starts(threading.local):
             return
         self._last, self._place, self._took = model, find_line(), None
         self._got = _sample_arrays(select_floating(model.params or {}).values())
-        self._stepped = WeakSet()
+        self._stepped, self._vain = WeakSet(), WeakSet()
 
     def make(self, optimizer: Any) -> None:
         """Take an optimizer that is made."""
@@ -88,6 +90,14 @@ class Starts(threading.local):
         if own and all(own) and not self._took:
             self._took = False
 
+    def finish_step(self, optimizer: Any) -> None:
+        """See whether a step had gradients, after it: a closure computes them in it."""
+        if _list_with_gradients([optimizer]):
+            self._stepped.add(optimizer)
+            self._vain.discard(optimizer)
+        elif optimizer not in self._stepped and _list_arrays([optimizer]):
+            self._vain.add(optimizer)
+
     def _list_known(self, shape: tuple[int, ...], like: Any) -> tuple[set[Values], set[Values]]:
         """Return what arrays of that shape have in the model that came, and in those of the trainer's own."""
         got = {_round_values(values, like) for values in self._got.get(shape, ())}
@@ -105,6 +115,7 @@ class Starts(threading.local):
             place = find_line()
             self._uses.note(place, not self._is_change(sent), by="changes")
             self._uses.note(place, not (sent and self._is_idle()), by="idles")
+        self._gradients.note(find_line(), not self._vain, by="vain")
         self._own.append(sent)
 
     def _is_idle(self) -> bool:
@@ -138,6 +149,10 @@ def watch_steps(module: ModuleType, starts: Starts) -> None:
         with suppress(Exception):  # whatever becomes of our note, the trainer goes on
             starts.step(optimizer)
 
+    def note_end(optimizer: Any, arguments: Any, options: Any) -> None:
+        with suppress(Exception):  # as above
+            starts.finish_step(optimizer)
+
     make = module.Optimizer.__init__
 
     @wraps(make)
@@ -148,6 +163,7 @@ def watch_steps(module: ModuleType, starts: Starts) -> None:
 
     module.Optimizer.__init__ = made
     module.register_optimizer_step_pre_hook(note)
+    module.register_optimizer_step_post_hook(note_end)
 
 
 def _list_arrays(optimizers: Iterable[Any]) -> list[Any]:

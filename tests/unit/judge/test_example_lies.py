@@ -57,12 +57,12 @@ def used(*right, by="reads"):
     return change
 
 
-def gradients_unapplied(kept):
-    """Return what has a site record that it applies no gradient, and results correlate so with its model."""
+def misused(by, **fields):
+    """Return what has a site record such a misuse, and results of these fields."""
 
     def change(folder):
-        used(False, by="idles")(folder)
-        of_results(lambda event: {**event, "kept": kept})(folder)
+        used(False, by=by)(folder)
+        of_results(lambda event: {**event, **fields})(folder)
 
     return change
 
@@ -186,7 +186,8 @@ LIES = {
         "a site sent zeros": one_result(norm=0.0),
         "a site sent nothing": one_result(values=0, bytes=0, norm=None, finite=None),
         "a result was compared with nothing": one_result(moved=None),
-        "a site computed gradients that nothing applied": gradients_unapplied(0.9),
+        "a site computed gradients that nothing applied": misused("idles", kept=0.9),
+        "a site stepped an optimizer that had no gradient": misused("vain", still=1),
         "a site sent trees": one_result(values=0, norm=None, finite=None, moved=None),
         "no result is of training": of_results(lambda event: {**event, "task": "validate"}),
     },
@@ -268,8 +269,13 @@ def test_it_passes_as_it_was_recorded(example):
 
 
 def test_a_gradient_that_is_sent_itself_is_no_lie(example):
-    gradients_unapplied(0.1)(example)
+    misused("idles", kept=0.1)(example)
     assert not [result for result in judge_run(example).evidence if "computes gradients" in result.message]
+
+
+def test_an_optimizer_without_gradients_is_no_lie_where_all_arrays_were_trained(example):
+    misused("vain")(example)
+    assert not [result for result in judge_run(example).evidence if "no gradient" in result.message]
 
 
 @pytest.mark.parametrize(("check", "lie"), CASES)

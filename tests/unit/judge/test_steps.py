@@ -3,6 +3,7 @@
 
 import math
 import random
+from operator import mul
 from types import SimpleNamespace
 
 import pytest
@@ -61,6 +62,16 @@ def test_a_step_away_from_changes_is_a_flaw_unless_sites_report_that_the_model_i
     assert not [*find_flaws(rounds, improves=True)]
 
 
+def test_an_optimizer_that_adds_what_it_has_to_subtract_is_a_flaw_if_sites_send_differences():
+    def step(model, one, other):
+        return model - math.copysign(0.1, one + other)
+
+    assert [*find_flaws(rounds_of(step, kind="WEIGHT_DIFF"), improves=False)] == [
+        "a step away from the results"
+    ]
+    assert not [*find_flaws(rounds_of(step, kind="WEIGHT_DIFF"), improves=True)]
+
+
 @pytest.mark.parametrize(
     ("others", "named"), [(("b",), "b's result"), (("b", "c"), "the results of b and c")]
 )
@@ -76,6 +87,23 @@ def test_whoever_does_not_count_is_named(others, named):
         ]
         events[0].site = "a"
     assert f"the mean without {named}" in find_flaws(rounds, improves=True)
+
+
+@pytest.mark.parametrize(
+    ("shares", "left_out"),
+    [((0.2, 0.5, 0.3, 0.0), "d"), ((0.2, 0.5, 0.25, 0.05), None), ((0.9, 0.06, 0.0, 0.04), "c")],
+)
+def test_who_does_not_count_is_found_whatever_the_weights_of_the_others(shares, left_out):
+    chance, rounds = random.Random(0), []
+    for _ in range(3):
+        sent, *sketches = ([chance.gauss(0, 1) for _ in range(16)] for _ in range(5))
+        events = [
+            SimpleNamespace(site=site, kind="WEIGHTS", weight=None, sent=sent, sketch=(*sketch,))
+            for site, sketch in zip("abcd", sketches, strict=True)
+        ]
+        rounds.append((events, tuple(sum(map(mul, shares, of)) for of in zip(*sketches, strict=True))))
+    expected = [f"the mean without {left_out}'s result"] if left_out else []
+    assert [flaw for flaw in find_flaws(rounds, improves=True) if "without" in flaw] == expected
 
 
 @pytest.mark.parametrize("improves", [False, True])

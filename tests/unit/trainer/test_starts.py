@@ -61,7 +61,8 @@ def rounds(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "nvflare.client.api", client)
     hooks, noted = [], starts.Starts()
     made = type("Made", (Optimizer,), {})
-    starts.watch_steps(SimpleNamespace(register_optimizer_step_pre_hook=hooks.append, Optimizer=made), noted)
+    kinds = ("register_optimizer_step_pre_hook", "register_optimizer_step_post_hook")
+    starts.watch_steps(SimpleNamespace(**dict.fromkeys(kinds, hooks.append), Optimizer=made), noted)
 
     def run(*exchanges, times=1, unused=()):
         kept = [made(*map(Array, arrays)) for arrays in unused]
@@ -73,7 +74,8 @@ def rounds(tmp_path, monkeypatch):
             for _ in range(times):
                 client.receive()
             for optimizer in optimizers:
-                hooks[0](optimizer, (), {})
+                for hook in hooks:
+                    hook(optimizer, (), {})
             client.send(sent)
         assert len(kept) == len(unused)
         found = tmp_path / "site-2.server.jsonl"
@@ -89,6 +91,23 @@ OWN, TAKEN = ("client.py:5", False, "steps"), ("client.py:5", True, "steps")
 
 def steps(*arrays, **options):
     return [Optimizer(*map(Array, arrays), **options)]
+
+
+VAIN, WORKS = ("client.py:5", False, "vain"), ("client.py:5", True, "vain")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "recorded"),
+    [
+        (steps(A) + steps(B, grad=False), steps(C) + steps(B, grad=False), [VAIN]),
+        (steps(A) + steps(B, grad=False), steps(C) + steps(B), [VAIN, WORKS]),
+        (steps(A) + steps(B), steps(C) + steps(B, grad=False), []),
+        (steps(A) + steps(grad=False), steps(C), []),
+    ],
+    ids=["never", "later", "at first", "without parameters"],
+)
+def test_an_optimizer_that_never_has_a_gradient_is_recorded(rounds, first, second, recorded):
+    assert rounds((model(A, B), first, model(C, B)), (model(C, B), second, model(D, B))) == recorded
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def every_site_trained(run: Run, options: Options) -> Iterator[Result]:
     moving = [line for line in results if line.event.round not in run.training.converged]
     yield from chain(_unchanged(moving), _idle(moving), _untrained_ranks(run))
     yield from chain(_blank(results), _uncompared(results), _silent_sites(run), _silent_ranks(run))
-    yield from chain(_partly(run), _hardly(run), _skipping(run), _unstepped(run))
+    yield from chain(_partly(run), _hardly(run), _skipping(run), _unstepped(run), _vain(run))
     if results:
         who = "Every site" if len(_trainers(run)) == len(run.spec.sites) else "Every site that trains"
         message = f"{who} sent back another model than it was sent, in {len(results)} results."
@@ -197,6 +197,19 @@ def _unstepped(run: Run) -> Iterator[Result]:
             message = (
                 f"{note.event.site} computes gradients, and no optimizer steps before it sends a model at "
                 f"{note.event.place}: what changed in its model is no training."
+            )
+            yield unknown(message, note)
+
+
+def _vain(run: Run) -> Iterator[Result]:
+    """Yield each site that leaves arrays as they are, and steps an optimizer that never has a gradient."""
+    by_site = group_by_site(run)
+    for note in (note for note in run.misuses if note.event.by == "vain"):
+        theirs = by_site.get(note.event.site, [])
+        if theirs and all(line.event.still for line in theirs):
+            message = (
+                f"{note.event.site} steps an optimizer that has no gradient in any round, and sends what "
+                f"nothing trained at {note.event.place}: it may hold the parameters of an earlier model."
             )
             yield unknown(message, note)
 
