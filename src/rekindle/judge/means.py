@@ -22,7 +22,7 @@ _STEPS, _FAR, _BACK = 3, 0.5, 0.7
 _REST = 0.02
 """Of a step, what is left without the results' parts in it, at most."""
 _APART, _MIXED = 1e-3, 1e-3
-"""Results as shares of a model, apart so far that a mean shows of which it is; and what is left of its step."""
+"""Shares of a model: how far results are apart where a mean tells them apart; what is left of its step."""
 _STILL = 0.01
 """Of a model that stays: a result, as a product of it, may be so large that any step is a small share."""
 _COMBINED = 8

@@ -97,7 +97,7 @@ def _simulate_here(module: ModuleType) -> None:
     along. Its logs are NVFlare's by default, as they are evidence. What it leaves is also found where the job
     chose, until the job ends.
     """
-    set_up = module.SimulatorRunner.setup
+    set_up, run = module.SimulatorRunner.setup, module.SimulatorRunner.run
 
     def setup(self: Any) -> Any:
         root, chosen = Path(os.environ[WORKSPACE]), Path(self.workspace)
@@ -115,7 +115,13 @@ def _simulate_here(module: ModuleType) -> None:
         self.workspace, self.log_config = str(made), "concise"
         return set_up(self)
 
-    module.SimulatorRunner.setup = setup
+    def ran(self: Any) -> Any:
+        try:
+            return run(self)
+        finally:
+            links.spread_link(Path(self.workspace))
+
+    module.SimulatorRunner.setup, module.SimulatorRunner.run = setup, ran
 
 
 def _logs_apart(module: ModuleType) -> None:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was simulated is also found where the job asked for it, until the job ends."""
 
+from unittest.mock import Mock
+
 import pytest
 
 from rekindle.trainer import links
@@ -35,6 +37,33 @@ def test_a_folder_that_has_something_else_at_the_end_stays(root, tmp_path):
     (tmp_path / "chosen/notes").write_text("theirs")
     links.remove_links()
     assert [path.name for path in (tmp_path / "chosen").iterdir()] == ["notes"]
+
+
+@pytest.mark.parametrize("shares", [True, False])
+def test_after_a_simulation_its_files_are_in_folders_that_every_search_walks(
+    root, tmp_path, monkeypatch, shares
+):
+    if not shares:
+        monkeypatch.setattr(links.os, "link", Mock(side_effect=OSError))
+    folder, chosen = made(root), tmp_path / "chosen/hello"
+    (folder / "server").mkdir()
+    (folder / "server/model.pt").write_text("a model")
+    links.link_chosen(chosen, folder)
+    links.spread_link(chosen)
+    assert [path.read_text() for path in (tmp_path / "chosen").rglob("*.pt")] == ["a model"]
+    (chosen / "server/model.pt").unlink()
+    (chosen / "plots").mkdir()
+    (chosen / "plots/loss.png").write_text("a plot")
+    links.remove_links()
+    assert not (tmp_path / "chosen").exists()
+    found = {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*.*")}
+    assert found == {"server/model.pt": "a model", "plots/loss.png": "a plot"}
+
+
+def test_a_link_of_somebody_else_stays_one(root, tmp_path):
+    (tmp_path / "theirs").symlink_to(root)
+    links.spread_link(tmp_path / "theirs")
+    assert (tmp_path / "theirs").is_symlink()
 
 
 @pytest.mark.parametrize("below", ["run/job/workspace/hello", "run/job/workspace", "run/job"])
