@@ -119,7 +119,7 @@ def _simulate_here(module: ModuleType) -> None:
         try:
             return run(self)
         finally:
-            links.spread_link(Path(self.workspace))
+            links.replace_link(Path(self.workspace))
 
     module.SimulatorRunner.setup, module.SimulatorRunner.run = setup, ran
 

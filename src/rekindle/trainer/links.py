@@ -38,7 +38,7 @@ def link_chosen(chosen: Path, made: Path) -> None:
             )
 
 
-def spread_link(chosen: Path) -> None:
+def replace_link(chosen: Path) -> None:
     """Have folders with the same files take the place of the link at ``chosen``, if `link_chosen` made it."""
     chosen = _place(chosen)
     if chosen.is_symlink() and str(chosen) in dict(_read_list()):

@@ -54,6 +54,10 @@ def simulator(set_up=lambda runner: None):
         def __init__(self, workspace, job_folder="jobs/hello"):
             self.workspace, self.job_folder, self.log_config = workspace, job_folder, "ERROR"
 
+        def run(self):
+            type(self)(self.workspace, self.job_folder).setup()  # NVFlare does it in another process
+            return 0
+
     hook.PATCHES["nvflare.private.fed.app.simulator.simulator_runner"](
         SimpleNamespace(SimulatorRunner=SimulatorRunner, mpm=None)
     )
@@ -96,12 +100,19 @@ def test_a_later_simulation_has_a_folder_and_a_server_of_its_own(root, tmp_path,
 
 def test_what_setting_up_returns_is_the_simulators(root):
     module = SimpleNamespace(
-        SimulatorRunner=type("SimulatorRunner", (), {"setup": lambda runner: "set up"}), mpm=None
+        SimulatorRunner=type("SimulatorRunner", (), {"setup": lambda runner: "set up", "run": None}), mpm=None
     )
     hook.PATCHES["nvflare.private.fed.app.simulator.simulator_runner"](module)
     runner = module.SimulatorRunner()
     runner.workspace, runner.job_folder = str(root / "digits"), "jobs/digits"
     assert runner.setup() == "set up"
+
+
+def test_what_a_simulation_left_is_in_folders_where_it_was_chosen(root, tmp_path):
+    first = simulator(lambda runner: Path(runner.workspace).mkdir())(tmp_path / "other")
+    assert type(first)(str(tmp_path / "chosen")).run() == 0
+    assert (tmp_path / "chosen").is_dir()
+    assert not (tmp_path / "chosen").is_symlink()
 
 
 def simulate_with_settings(workspace):

@@ -49,7 +49,7 @@ def test_after_a_simulation_its_files_are_in_folders_that_every_search_walks(
     (folder / "server").mkdir()
     (folder / "server/model.pt").write_text("a model")
     links.link_chosen(chosen, folder)
-    links.spread_link(chosen)
+    links.replace_link(chosen)
     assert [path.read_text() for path in (tmp_path / "chosen").rglob("*.pt")] == ["a model"]
     (chosen / "server/model.pt").unlink()
     (chosen / "plots").mkdir()
@@ -62,7 +62,7 @@ def test_after_a_simulation_its_files_are_in_folders_that_every_search_walks(
 
 def test_a_link_of_somebody_else_stays_one(root, tmp_path):
     (tmp_path / "theirs").symlink_to(root)
-    links.spread_link(tmp_path / "theirs")
+    links.replace_link(tmp_path / "theirs")
     assert (tmp_path / "theirs").is_symlink()
 
 
