@@ -17,10 +17,12 @@ from rekindle.records import (
     HostRecord,
     JobRound,
     Outcome,
+    PlacedRecord,
     PlannedEnvironment,
     PlanRecord,
     PlaybookRecord,
     Reason,
+    RunSpec,
     VerdictRecord,
     read_record,
     write_record,
@@ -179,6 +181,12 @@ def add_host(  # noqa: PLR0913 - each record of a host can be left out
             folder / name / "outcome.json",
             Outcome(host=name, stage="validate", state=state, message=why.message, fix=why.fix),
         )
+
+
+def add_placed(folder, job, spec, at=NOW):
+    """Write that a run was sent to a host, whose ``folder`` it is, by the spec in that file."""
+    placed = PlacedRecord(run="/r", payload="/p", spec=read_record(spec, RunSpec), at=at)
+    write_record(folder / f"{job}.placed.json", placed)
 
 
 def three_hosts(folder):

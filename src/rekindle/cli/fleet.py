@@ -44,9 +44,8 @@ def judge_fleet(folders: list[Path], norms: Path | None, certificate: Path | Non
     if norms:
         parts.append(_write_norms(norms, acceptance, newest, fabrics))
     if certificate:
-        for folder, results in found.items():
-            if any(newest.get(host.name) is host for host in results.hosts):
-                seal.check_folder(folder)
+        for folder in found:  # of hosts' past, and of fabrics, too
+            seal.check_folder(folder)
         parts.append(_write_certificate(certificate, acceptance, newest))
     return print_answer(OF_STATE[acceptance.state], "\n\n".join(parts), acceptance, json)
 

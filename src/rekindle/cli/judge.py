@@ -6,7 +6,6 @@ from pathlib import Path
 
 from rekindle.host import folders
 from rekindle.records import RecordError, VerdictRecord
-from rekindle.records.layout import spec_in
 from rekindle.records.text import clean_line
 from rekindle.results.collection import judge_again
 from rekindle.results.contents import gather_results
@@ -48,12 +47,11 @@ def _several(rows: list[tuple[Path, Row]], json: bool) -> Answer:
     lines: list[str] = []
     bad = unknown = False
     for folder, row in rows:
-        verdict = row.verdict
+        verdict, required = row.verdict, row.required
         try:
-            if row.job and (folder / row.job / folders.SPEC).exists():
-                verdict = judge_again(folder / row.job, spec_in(folder / row.job))
-            elif row.job and verdict and verdict.verdict == "PASS":
+            if row.job and _has_run(folder / row.job, verdict):
                 verdict = judge_again(folder / row.job)
+                required = verdict.required
         except RecordError as error:
             lines.append(str(error))
             unknown = True
@@ -65,10 +63,16 @@ def _several(rows: list[tuple[Path, Row]], json: bool) -> Answer:
             lines.append(f"{' '.join(filter(None, (row.host, row.job)))}: {row.kind}: {row.cause}")
         if row.other_version or (row.kind == "RUNNING" and not verdict):
             unknown = True
-        elif row.required:
+        elif required:
             bad = bad or (verdict.verdict if verdict else row.kind) != "PASS"
     status = FAILED if bad or not rows else UNKNOWN if unknown else OK
     return print_answer(status, "\n".join(map(clean_line, lines)), verdicts, json)
+
+
+def _has_run(folder: Path, verdict: VerdictRecord | None) -> bool:
+    """Whether something ran there, whatever was removed since; a PASS is of what ran."""
+    left = (folder / name for name in (folders.SPEC, folders.EVIDENCE))
+    return any(path.exists() for path in left) or bool(verdict and verdict.verdict == "PASS")
 
 
 def _lines(verdict: VerdictRecord) -> Iterator[str]:

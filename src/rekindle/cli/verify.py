@@ -74,7 +74,7 @@ def run(
     own = state.find_public_key()
     expected = _read_key(key) if key else own and signature.format_fingerprint(own)
     keys: Literal["yours", "asked", "any"] = "asked" if key else "yours" if own else "any"
-    if certificate.is_certificate(results):
+    if certificate.is_certificate(results.resolve()):
         return _verify_certificate(results, expected, Verification([], keys), json)
     if results.suffix == ".html" and results.is_file():
         message = f"{results} is no certificate of rekindle accept, or its beginning was altered."
@@ -115,7 +115,7 @@ VERB = Verb(
 
 def _verify_certificate(path: Path, expected: str | None, verification: Verification, json: bool) -> Answer:
     try:
-        signer = signature.format_fingerprint(certificate.find_page_signer(path))
+        signer = signature.format_fingerprint(certificate.find_page_signer(path.resolve()))
     except seal.SealError as error:
         verification.differs.append(str(error))
         return print_answer(FAILED, fold_line(str(error)), verification, json)
@@ -133,16 +133,19 @@ def _verify_certificate(path: Path, expected: str | None, verification: Verifica
 def _compare(results: Path, sealed: seal.Seal, runs: set[str], verification: Verification) -> None:
     """Add what differs from the seal, the runs' own files under the runs."""
     verification.signer, verification.sealed = signature.format_fingerprint(sealed.signer), sealed.at
-    try:
-        differences = seal.list_differences(sealed.digests, seal.digest_files(results))
-    except OSError as error:
-        verification.differs.append(f"{error.filename} cannot be read: {error.strerror}.")
-        return
-    sealed_runs = seal.find_runs(sealed.digests)
+    unread: dict[str, str] = {}
+    digests = seal.digest_files(results, unread=unread)
+    differences = seal.list_differences(sealed.digests, digests, unread)
+    sealed_runs, told = seal.find_runs(sealed.digests), set[str]()
     for name in sorted(runs | sealed_runs):
-        own_ones = [file for file in differences if file.startswith(f"{name}/")]
-        found = [differences.pop(file) for file in own_ones]
+        own_ones = [
+            file
+            for file in differences
+            if seal.is_within(file, name) or (name in sealed_runs and seal.is_within(name, file))
+        ]
+        found = [differences[file] for file in own_ones]
         verification.runs.append(_verify_run(results, name, found, is_sealed=name in sealed_runs))
+        told.update(own_ones)
     if sealed.at is None:
         verification.differs.append(
             "The first playbook in the folder still runs or was interrupted: only its runs are sealed. "
@@ -154,7 +157,7 @@ def _compare(results: Path, sealed: seal.Seal, runs: set[str], verification: Ver
             f"A playbook that began at {began} has not sealed the folder: it still runs or was interrupted. "
             "Fix: run the same command again."
         )
-    verification.differs += differences.values()
+    verification.differs += [says for file, says in differences.items() if file not in told]
 
 
 def _verify_run(results: Path, name: str, differs: list[str], *, is_sealed: bool) -> RunVerification:
@@ -193,7 +196,7 @@ def _lines(verified: RunVerification) -> list[str]:
 
 def _find_runs(results: Path) -> set[str]:
     """Return the folders of runs, <host>/<job>, that are there or were to be."""
-    placed = (path.relative_to(results).as_posix() for path in results.glob(f"*/*{PLACED}"))
+    placed = (path.relative_to(results).as_posix() for path in files.list_files(results, f"*/*{PLACED}"))
     names = {name.removesuffix(PLACED) for name in placed}
     return names | seal.list_runs(results) | seal.list_runs(results, SPEC)
 

@@ -31,6 +31,8 @@ SERVER = "server"
 """The server's folder; a site's has its name."""
 _WORKSPACES = f"{folders.WORKSPACE}/*"
 MEMBERS = f"{_WORKSPACES}/*"
+_MOST_LINES = 1_000_000
+"""Of a log: its files have 20 MiB each, and no line of NVFlare's is as short as 20 bytes."""
 """Folders of the simulator's server and sites, below the folder of job.py."""
 LOGS = f"{folders.JOB}/{MEMBERS}/{LOG}"
 ALL_LOGS = f"{folders.JOB}/{MEMBERS}/*log*.txt"
@@ -60,7 +62,8 @@ class Member:
     def sizes(self) -> dict[str, int]:
         """Bytes of every file by its name in there; nothing in an archive that is damaged."""
         if not self._archived:
-            found = sorted(path for path in self._path.rglob("*") if path.is_file() and not path.is_symlink())
+            paths = (path for path in self._path.rglob("*") if not files.is_aside(path.name))
+            found = sorted(path for path in paths if path.is_file() and not path.is_symlink())
             return {path.relative_to(self._path).as_posix(): path.lstat().st_size for path in found}
         try:
             with files.open_file(self._path) as packed, zipfile.ZipFile(packed) as archive:
@@ -69,9 +72,9 @@ class Member:
             return {}
 
     @property
-    def error_log(self) -> str:
-        """Name of its error log; the older one if there is none."""
-        return next((name for name in ERROR_LOGS if name in self.sizes), ERROR_LOGS[0])
+    def error_logs(self) -> list[str]:
+        """Names of its error logs: one, by NVFlare's release."""
+        return [name for name in ERROR_LOGS if name in self.sizes]
 
     def path(self, name: str) -> Path:
         """Return the file that holds ``name``: itself, or the archive."""
@@ -119,7 +122,11 @@ class Member:
             if len(text) > files.LIMIT or (older := self.read(f"{name}.{number}")) is None:
                 break
             text = older + text
-        return text.decode("utf-8", errors="replace").replace("\r\n", "\n").split("\n")
+        return (
+            text.decode("utf-8", errors="replace")
+            .replace("\r\n", "\n")
+            .split("\n", _MOST_LINES)[:_MOST_LINES]
+        )
 
     def json(self, ending: str) -> dict[str, Any]:
         """Return the object in the first file whose name ends so; an empty one if there is none."""
@@ -165,12 +172,16 @@ class Workspace:
         """Yield a sentence for each log that exists and cannot be read."""
         logs = (LOG, *ERROR_LOGS)
         for path in (member.path(log) for member in self.members.values() for log in logs):
+            name = path.relative_to(self.folder).as_posix()
             try:
-                files.read_content(path)
+                content = files.read_content(path)
             except FileNotFoundError:
                 continue
             except OSError as error:
-                yield describe_unread(path.relative_to(self.folder).as_posix(), error)
+                yield describe_unread(name, error)
+                continue
+            if content.count(b"\n") > _MOST_LINES:
+                yield f"Of {name} no more than {_MOST_LINES:,} lines were read."
 
     def models(self, *sites: str) -> dict[str, tuple[Member, str]]:
         """Return each model that the server saved, or ``sites`` in their apps' folders: where, and its name.
@@ -208,7 +219,8 @@ def _key(owner: str, name: str) -> str:
 
 def find_workspaces(run_dir: Path) -> list[Workspace]:
     """Return the workspace of each simulation in a run's folder; one without members if there is none."""
-    workspaces = (_simulated(path, run_dir) for path in sorted((run_dir / folders.JOB).glob(_WORKSPACES)))
+    paths = files.find_files(run_dir / folders.JOB, _WORKSPACES)
+    workspaces = (_simulated(path, run_dir) for path in paths)
     return [workspace for workspace in workspaces if workspace] or [Workspace(run_dir, {})]
 
 

@@ -13,6 +13,7 @@ from itertools import islice
 
 TYPE_CHECKING = False  # typing's takes longer to import than a poll does
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
     from typing import BinaryIO
 
@@ -24,6 +25,8 @@ ANY = 1 << 60
 """For files of this machine's own, such as wheels and models."""
 MOST = 1000
 """Files of one kind in a folder that are read."""
+_RANDOM = 8
+"""Characters at the end of the name of what is incomplete."""
 _BLOCK = 1 << 20
 _LINKED, _PEERLESS = errno.ELOOP, errno.ENXIO
 """open(2)'s errors for a link that is not followed, and for a socket."""
@@ -117,5 +120,32 @@ def digest_file(path: str | Path, limit: int = HASHED) -> str:
 
 
 def find_files(folder: Path, pattern: str) -> list[Path]:
-    """Return the first `MOST` paths below ``folder`` that fit the glob ``pattern``, in order."""
-    return sorted(islice(folder.glob(pattern), MOST))
+    """Return the first `MOST` paths below ``folder`` that fit the glob ``pattern``, in order.
+
+    Left out is what is incomplete, and what macOS notes in files beside others.
+    """
+    return sorted(islice(list_files(folder, pattern), MOST))
+
+
+def list_files(folder: Path, pattern: str) -> Iterator[Path]:
+    """Yield all paths that `find_files` would, in no order."""
+    for path in folder.glob(pattern):
+        if not any(map(is_aside, path.relative_to(folder).parts)):
+            yield path
+
+
+def is_aside(name: str) -> bool:
+    """Whether nothing that counts has that name: it is incomplete, or macOS's notes on the file beside it."""
+    return name.startswith("._") or is_partial(name)
+
+
+def is_partial(name: str) -> bool:
+    """Whether `storage` gives that name to what it has not yet completed: ``.NAME.abcd_123``."""
+    rest, dot, end = name.rpartition(".")
+    return (
+        bool(dot)
+        and len(rest) > 1
+        and rest[0] == "."
+        and len(end) == _RANDOM
+        and end.replace("_", "0").isalnum()
+    )

@@ -2,6 +2,7 @@
 """The register of checks: what each needs, the runs to which it applies, and its result for one run."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -233,5 +234,11 @@ def _recorded(name: str, result: Result, folder: Path) -> ClaimResult:
         message=shorten_text(result.message),
         file=file,
         line=line,
-        sha256=digest_file(folder / file) if file else None,
+        sha256=_digest(folder / file) if file else None,
     )
+
+
+def _digest(path: Path) -> str | None:
+    with suppress(OSError):  # the result says what is wrong with it
+        return digest_file(path)
+    return None

@@ -9,9 +9,6 @@ from rekindle.flare.workspace import LOG, LogLine, Workspace
 from rekindle.host import files, folders
 from rekindle.records.text import clean_text, shorten_text
 
-_PRINTED = 1 << 24
-"""Bytes of job.log, at its end, that are read."""
-
 
 class Logs:
     """The logs of a run; each is read once."""
@@ -33,12 +30,12 @@ class Logs:
 
     @cached_property
     def printed(self) -> list[str]:
-        """The lines that job.py printed, the last 16 MiB of them, without colours."""
+        """The lines that job.py printed, without colours; of a larger log than hosts send its end."""
         try:
-            printed = files.read_end(self._folder / folders.JOB_LOG, _PRINTED).decode("utf-8", "replace")
+            printed = files.read_end(self._folder / folders.JOB_LOG, files.LIMIT).decode("utf-8", "replace")
         except OSError:
             return []
-        return clean_text(printed, _PRINTED).split("\n")
+        return clean_text(printed.replace("\r\n", "\n"), files.LIMIT).split("\n")
 
     @property
     def last_words(self) -> str:

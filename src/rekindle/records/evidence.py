@@ -42,6 +42,12 @@ def read_evidence(run_dir: Path) -> EvidenceRead:
     """Return what trainers, job.py, the server and the driver wrote, in file and line order."""
     evidence, room = EvidenceRead([], [], []), _LIMIT
     paths = files.find_files(run_dir, folders.EVENTS)
+    try:
+        next((run_dir / folders.EVIDENCE).iterdir(), None)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        evidence.unread.append(describe_unread(folders.EVIDENCE, error))
     if len(paths) == files.MOST:
         evidence.unread.append(f"Of evidence/ no more than {files.MOST} files were read.")
     samples = files.find_files(run_dir, folders.ALL_SAMPLES)

@@ -25,9 +25,11 @@ from rekindle.records import (
     VerdictRecord,
     explain_unwritten,
     format_time,
+    read_record,
     write_record,
 )
 from rekindle.records.base import read_valid
+from rekindle.records.complaint import MissingError
 from rekindle.records.layout import spec_in, verdict_in
 
 from . import seal, state
@@ -58,11 +60,18 @@ def judge_again(folder: Path, spec: RunSpec | None = None) -> VerdictRecord:
     """Judge a run in ``folder`` by the spec that was sent, if that is recorded beside it, else by ``spec``.
 
     Raises:
-        RecordError: there is no run.
+        RecordError: there is no run, or what was sent cannot be read, or is missing from its results folder.
     """
     home = folder.resolve()
-    placed = read_valid(locate_placed(home.parent, home.name), PlacedRecord)
-    return judge_received(folder, placed.spec) if placed else judge_run(folder, spec)
+    path = locate_placed(home.parent, home.name)
+    try:
+        placed = read_record(path, PlacedRecord)
+    except MissingError:
+        if (home.parents[1] / folders.PLAY_RECORD).exists() and (home / folders.SPEC).exists():
+            message = f"{path} is missing, and nothing else shows what was sent to the host."
+            raise RecordError(message, "put it back, or judge a copy of the run's folder alone.") from None
+        return judge_run(folder, spec)
+    return judge_received(folder, placed.spec)
 
 
 def merge_given(sent: RunSpec, returned: RunSpec) -> RunSpec:

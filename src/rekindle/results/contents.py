@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from rekindle.acceptance.strips import Strip
-from rekindle.host import folders
+from rekindle.host import files, folders
 from rekindle.records import (
     AcceptanceRecord,
     Complaint,
@@ -194,7 +194,7 @@ def gather_host(
     asked = _Asked(*(getattr(playbook, of, {}).get(name) or "" for of in ("began", "checked", "asked")))
     found = _collected(folder, checked=bool(asked.checked))
     outcome = found.refusal if asked.only_checked else found.outcome
-    judged = sorted(path.parent.name for path in folder.glob(f"*/{folders.VERDICT}"))
+    judged = [path.parent.name for path in files.find_files(folder, f"*/{folders.VERDICT}")]
     jobs = _jobs(found, asked, judged)
     if FABRIC in judged and not asked.only_checked and _is_new(folder / FABRIC, asked.began):
         jobs.append(FABRIC)  # which no plan has, as it is of several hosts
@@ -311,6 +311,8 @@ def _row(folder: Path, host: str, job: str, outcome: Outcome | None, began: str)
     if flaws:
         return _unread(host, job, flaws[0])
     placed = _read(lambda home: read_record(locate_placed(home, job), PlacedRecord), folder, flaws)
+    if flaws:
+        return _unread(host, job, flaws[0])
     if verdict is None:
         lacks = outcome.complaint if outcome else _SENT if placed else _NOTHING_COLLECTED
         return Row(host, job, "SKIPPED", lacks, placed=placed, began=began)

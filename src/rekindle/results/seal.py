@@ -25,7 +25,6 @@ _LINE = re.compile(r"^([0-9a-f]{64})  (.+)$", re.MULTILINE)
 _SEALED_AT = re.compile(r"^# sealed at (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)$", re.MULTILINE)
 _VERDICT = re.compile(rf"([^/]+/(?:{folders.EARLIER}/)?[^/]+)/{re.escape(folders.VERDICT)}")
 _FOLDER = re.compile(r"[^/]+/[^/]+/")
-_PARTIAL = re.compile(r"\..+\.[a-z0-9_]{8}")
 
 
 class Seal(NamedTuple):
@@ -98,7 +97,8 @@ def check_folder(results: Path) -> None:
     own = signature.format_fingerprint(signature.format_public_key(state.provide_key()))
     with storage.lock_folder(results):
         found = list_differences(read_seal(results, own).digests, digest_files(results))
-    if differences := [says for name, says in found.items() if "/" in name or name == folders.PLAY_RECORD]:
+    records = (folders.PLAY_RECORD, folders.FABRIC_RECORD)
+    if differences := [says for name, says in found.items() if "/" in name or name in records]:
         more = f" {len(differences) - 1} more differ." if differences[1:] else ""
         message = f"{results} is not as it was sealed: {differences[0]}{more}"
         raise SealError(message, f"see rekindle verify {results}, and measure again what was altered.")
@@ -144,7 +144,7 @@ def take_digests(results: Path) -> dict[str, str] | None:
     if not (results / folders.SUMS).exists():
         return None
     seal = _own_seal(results)
-    if seal.signer and find_unsealed_play(results, seal):
+    if not seal.signer or find_unsealed_play(results, seal):
         return None
     return digest_files(results, but=list_runs(results))
 
@@ -187,17 +187,33 @@ def find_runs(names: Iterable[str]) -> set[str]:
     return {found[1] for found in map(_VERDICT.fullmatch, names) if found}
 
 
-def list_differences(sealed: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
+def list_differences(
+    sealed: Mapping[str, str], now: Mapping[str, str], unread: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Return a sentence, by the file's name, for each that differs from its seal.
 
     A folder in a host's, as a run's is, that is missing or was added has one, by its name with ``/``.
+
+    Args:
+        sealed: digests.
+        now: digests.
+        unread: why each file or folder could not be read.
     """
-    missing = {name: f"{name} is missing." for name in _join(sealed.keys() - now.keys(), now)}
-    added = {name: f"{name} was added." for name in _join(now.keys() - sealed.keys(), sealed)}
-    altered = {
-        name: f"{name} was altered." for name, digest in sealed.items() if now.get(name, digest) != digest
+    unread = unread or {}
+    missing = dict.fromkeys(_join(sealed.keys() - now.keys(), now), "is missing")
+    added = dict.fromkeys(_join(now.keys() - sealed.keys(), sealed), "was added")
+    altered = {name: "was altered" for name, digest in sealed.items() if now.get(name, digest) != digest}
+    found = missing | added | altered
+    seen = {name: why for name, why in found.items() if not any(is_within(name, one) for one in unread)}
+    seen |= {name: f"cannot be read: {why}" for name, why in unread.items()}
+    return {
+        name: f"{name if name.isprintable() else ascii(name)} {why}." for name, why in sorted(seen.items())
     }
-    return dict(sorted((missing | added | altered).items()))
+
+
+def is_within(name: str, folder: str) -> bool:
+    """Whether a file or folder is ``folder``, or lies in it."""
+    return f"{name.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")
 
 
 def _join(names: Iterable[str], others: Iterable[str]) -> set[str]:
@@ -207,32 +223,54 @@ def _join(names: Iterable[str], others: Iterable[str]) -> set[str]:
     return {wholes.get(name, name) for name in names}
 
 
-def digest_files(results: Path, within: str = "", but: Collection[str] = ()) -> dict[str, str]:
+def digest_files(
+    results: Path, within: str = "", but: Collection[str] = (), unread: dict[str, str] | None = None
+) -> dict[str, str]:
     """Return the SHA-256 of a results folder's files by name; empty for what is no regular file.
 
-    Left out are the seal and incomplete files.
+    Left out are the seal, and the incomplete next version of a file.
 
     Args:
         results: results/<run>.
         within: a folder in it, to be read alone.
         but: folders in it, to be left out.
+        unread: gets why each file or folder cannot be read.
+
+    Raises:
+        OSError: one cannot be read, and ``unread`` is not given.
     """
     left = {results / name for name in (folders.SUMS, folders.SIGNATURE, *but)}
     digests = {}
-    for base, inner, names in os.walk(results / within):
-        inner[:] = [name for name in inner if Path(base, name) not in left and not _PARTIAL.fullmatch(name)]
+
+    def note(error: OSError) -> None:
+        if unread is None:
+            raise error
+        unread[Path(error.filename).relative_to(results).as_posix()] = str(error.strerror)
+
+    for base, inner, names in os.walk(results / within, onerror=note):
+        inner[:] = [name for name in inner if Path(base, name) not in left and not _is_next(Path(base, name))]
         links = [name for name in inner if Path(base, name).is_symlink()]
         for path in (Path(base, name) for name in (*names, *links)):
-            if path not in left and not _PARTIAL.fullmatch(path.name):
-                plain = path.is_file() and not path.is_symlink()
-                with suppress(FileNotFoundError):  # another playbook is just writing it
-                    digests[path.relative_to(results).as_posix()] = files.digest_file(path) if plain else ""
+            if path in left or _is_next(path):
+                continue
+            plain = path.is_file() and not path.is_symlink()
+            try:
+                digests[path.relative_to(results).as_posix()] = files.digest_file(path) if plain else ""
+            except FileNotFoundError:  # another playbook is just writing it
+                continue
+            except OSError as error:
+                note(error)
     return digests
+
+
+def _is_next(path: Path) -> bool:
+    return files.is_partial(path.name) and path.with_name(path.name[1:].rpartition(".")[0]).exists()
 
 
 def list_runs(results: Path, has: str = folders.VERDICT) -> set[str]:
     """Return the folders of runs, <host>/<job>, earlier ones too: those with a file of that name."""
-    paths = (*results.glob(f"*/*/{has}"), *results.glob(f"*/{folders.EARLIER}/*/{has}"))
+    patterns = (f"*/*/{has}", f"*/{folders.EARLIER}/*/{has}")
+    paths = (path for pattern in patterns for path in files.list_files(results, pattern))
     return {path.parent.relative_to(results).as_posix() for path in paths}
 
 

@@ -150,6 +150,7 @@ def alter(folder):
         (lambda folder: (folder / "gpu-1/more.json").touch(), "gpu-1/more.json was added."),
         (lambda folder: (folder / "SHA256SUMS.sig").unlink(), "has no seal"),
         (lambda folder: (folder / "gpu-2/run.json").touch(), "gpu-2/run.json was added."),
+        (lambda folder: (folder / "fabric.json").touch(), "fabric.json was added."),
     ],
 )
 def test_what_was_altered_since_it_was_sealed_is_not_certified(page, call, tmp_path, attack, says):

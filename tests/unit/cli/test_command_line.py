@@ -13,10 +13,11 @@ import jsonschema
 import pytest
 from msgspec.structs import replace
 from runners.commands import capture_command
-from samples.folders import FAIL, add_host, fill, three_hosts
+from samples.folders import FAIL, add_host, add_placed, fill, three_hosts
 
 from rekindle.capsule.wheelhouse import LockBundle
 from rekindle.cli.verbs import HELP, load_verb
+from rekindle.records import write_record
 
 NAMES = [name for name in HELP if name != "schema"]
 
@@ -29,6 +30,7 @@ def results(tmp_path, recordings):
     add_host(folder, "gpu-2", verdict=None)
     shutil.copytree(recordings / "runs/pt_ddp-cpu-2", folder / "gpu-1/pt_ddp")
     shutil.copy(recordings / "h200-x2/env.json", folder / "gpu-1/env.json")
+    add_placed(folder / "gpu-1", "pt_ddp", folder / "gpu-1/pt_ddp/spec.json")
     return folder
 
 
@@ -220,12 +222,30 @@ def test_judge_takes_a_workspace_with_records_of_its_own(call, recordings, tmp_p
 
 def test_a_run_that_is_broken_keeps_no_other_from_being_judged(call, results):
     shutil.copytree(results / "gpu-1/pt_ddp", results / "gpu-2/pt_ddp")
+    add_placed(results / "gpu-2", "pt_ddp", results / "gpu-2/pt_ddp/spec.json")
     assert call("judge", results)[0] == 0
     (results / "gpu-2/pt_ddp/spec.json").write_text("{}")
     status, out, _ = call("judge", results)
-    assert status == 3
-    assert "pt_ddp: PASS" in out
-    assert "gpu-2/pt_ddp/spec.json is not a valid RunSpec" in out
+    assert (status, "pt_ddp: PASS" in out) == (1, True)
+    assert "UNPROVEN: The host's files are not a run of pt_ddp: spec.json is not a valid RunSpec" in out
+
+
+@pytest.mark.parametrize("alter", ["unlink", "mkdir", "write"])
+def test_what_was_sent_and_cannot_be_read_is_no_leave_to_believe_the_host(call, results, alter):
+    placed = results / "gpu-1/pt_ddp.placed.json"
+    placed.unlink()
+    if alter != "unlink":
+        placed.mkdir() if alter == "mkdir" else placed.write_text("{}")
+    for folder in (results, results / "gpu-1", results / "gpu-1/pt_ddp"):
+        status, out, err = call("judge", folder)
+        assert (status > 0, "PASS" in out, "pt_ddp.placed.json" in out + err) == (True, False, True)
+
+
+def test_a_run_is_required_as_it_was_sent_whatever_its_verdict_says(call, results):
+    run = results / "gpu-1/pt_ddp"
+    write_record(run / "verdict.json", replace(FAIL, host="gpu-1", verdict="SKIPPED", required=False))
+    (run / "spec.json").unlink()
+    assert call("judge", results)[0] == 1
 
 
 @pytest.mark.parametrize("gone", ["spec.json", "evidence"])
@@ -277,12 +297,13 @@ def _of_version(path, version):
     return f"it is {name}/{version}, and this one reads {name}/{number}"
 
 
-READS = {"judge": "gpu-1/pt_ddp/spec.json", "plan": "gpu-1/host.json", "diff": "gpu-1/env.json"}
+READS = {"judge": "alone/spec.json", "plan": "gpu-1/host.json", "diff": "gpu-1/env.json"}
 READS["report"] = "run.json"
 
 
 @pytest.mark.parametrize(("name", "record"), READS.items())
 def test_a_record_of_another_version_is_named(call, results, name, record):
+    shutil.copytree(results / "gpu-1/pt_ddp", results / "alone")
     message = _of_version(results / record, 9)
     folder = (results / record).parent
     status, out, err = call(name, folder, *([folder] if name == "diff" else []))

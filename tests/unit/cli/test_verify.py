@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Seals: what was altered in results since they were judged is named, whatever it is."""
 
+import errno
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from samples.edits import edit
 
+from rekindle.host import files
 from rekindle.records import Complaint, RunSpec, VerdictRecord, read_record
 from rekindle.results import journal, seal, signature, state
 
@@ -97,8 +100,52 @@ def test_files_that_were_added_are_named_and_not_opened_nor_obeyed(run, verify, 
     (run / "link").symlink_to(tmp_path)
     os.mkfifo(run / "pipe")
     (run / "\x1b[2Jx").write_text("")
-    names = ("x", "evidence/more.jsonl", "link", "pipe")
-    assert verify() == (1, "".join(f"gpu-1/pt_ddp/{name} was added.\n" for name in names))
+    names = (
+        r"'gpu-1/pt_ddp/\x1b[2Jx'",
+        *(f"gpu-1/pt_ddp/{name}" for name in ("evidence/more.jsonl", "link", "pipe")),
+    )
+    assert verify() == (1, "".join(f"{name} was added.\n" for name in names))
+
+
+def test_one_file_that_cannot_be_read_hides_no_other(run, verify, monkeypatch):
+    def digest(path):
+        if path.name == "job.log":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return digest_file(path)
+
+    digest_file = files.digest_file
+    monkeypatch.setattr(files, "digest_file", digest)
+    (run / "more").write_text("")
+    said = "gpu-1/pt_ddp/job.log cannot be read: Permission denied.\ngpu-1/pt_ddp/more was added.\n"
+    assert verify() == (1, said)
+
+
+def test_a_folder_that_cannot_be_read_is_told_instead_of_what_is_in_it(run, verify, monkeypatch):
+    def walk(top, onerror=None):
+        for base, inner, names in os_walk(top):
+            if Path(base).name == "evidence":
+                onerror(PermissionError(errno.EACCES, os.strerror(errno.EACCES), base))
+            else:
+                yield base, inner, names
+
+    os_walk = os.walk
+    monkeypatch.setattr(os, "walk", walk)
+    assert verify() == (1, "gpu-1/pt_ddp/evidence cannot be read: Permission denied.\n")
+
+
+def test_an_incomplete_file_is_named_unless_it_is_the_next_one_of_another(run, verify):
+    (run / ".job.log.abcd_123").write_text("")
+    assert verify()[0] == 0
+    (run / ".x.abcd_123").write_text("")
+    assert verify() == (1, "gpu-1/pt_ddp/.x.abcd_123 was added.\n")
+
+
+def test_earlier_runs_that_are_gone_are_named(run, verify):
+    seal.set_run_aside(run)
+    (run.parent / "pt_ddp.placed.json").unlink()
+    shutil.rmtree(run.parent / "earlier")
+    status, said = verify()
+    assert (status, said.splitlines()[0]) == (1, "gpu-1/earlier/ is missing.")
 
 
 def test_a_file_that_became_a_link_to_the_same_is_altered(run, verify, tmp_path):

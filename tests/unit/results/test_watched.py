@@ -5,7 +5,7 @@ import os
 
 import pytest
 from msgspec.structs import replace
-from samples.folders import FAIL, HOST, LEFT, NOTHING, PASS, PLAN, add_host, fill
+from samples.folders import FAIL, HOST, LEFT, NOTHING, PASS, PLAN, add_host, add_placed, fill
 
 from rekindle.records import LastProgress, LeaseRecord, parse_time, write_record
 from rekindle.results.journal import keep_playing
@@ -17,7 +17,7 @@ OLD, NEW = parse_time(BEGAN).timestamp() - 1, parse_time(LATER).timestamp()
 
 
 @pytest.fixture
-def run(tmp_path):
+def run(tmp_path, recordings):
     """Return a run of one host that goes on, with these of its records written since it began."""
 
     def make(*fresh, **records):
@@ -30,6 +30,8 @@ def run(tmp_path):
         write_record(tmp_path / "gpu-1/lease.json", lease)
         for name in fresh:
             (tmp_path / "gpu-1" / name).touch()
+            if name.endswith(".placed.json"):
+                add_placed(tmp_path / "gpu-1", name.split(".")[0], next(recordings.glob("runs/*/spec.json")))
         for path in (tmp_path / "gpu-1").iterdir():
             os.utime(path, (NEW, NEW) if path.name in fresh else (OLD, OLD))
         return tmp_path

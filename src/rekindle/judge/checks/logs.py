@@ -74,17 +74,16 @@ def no_error_logged(run: Run) -> Iterator[Result]:
     aborts = run.logs.find(SERVER, r"Aborting current RUN due to (.*)")
     for name in run.members:
         who, member = "The server" if name == SERVER else name, run.workspace.members.get(name)
-        content = member.read(member.error_log) if member else None
-        if member is None or content is None:
+        contents = {log: member.read(log) for log in member.error_logs} if member else {}
+        if member is None or not contents or None in contents.values():
             yield unknown(f"{name} left no error log.")
             continue
-        errors = run.logs.records(name, member.error_log)
-        if content.strip() and not errors:
-            yield unknown(f"{name}'s error log is not NVFlare's.", member.path(member.error_log))
-        found = [
-            *find_unexplained(name, run.logs.records(name), lost=run.sites.lost),
-            *find_unexplained(name, errors, ended=True, lost=run.sites.lost),
-        ]
+        found = [*find_unexplained(name, run.logs.records(name), lost=run.sites.lost)]
+        for log, content in contents.items():
+            errors = run.logs.records(name, log)
+            if content and content.strip() and not errors:
+                yield unknown(f"{name}'s error log is not NVFlare's.", member.path(log))
+            found += find_unexplained(name, errors, ended=True, lost=run.sites.lost)
         own = find_own_loggers(run.workspace, name) if found and name != SERVER else set()
         said = [
             (record, message)

@@ -2,6 +2,7 @@
 """The models that NVFlare's server saved, as the run's own environment loaded them on the host."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from rekindle.host.archive import FILE_LIMIT
 from rekindle.host.files import digest_file
@@ -29,13 +30,19 @@ def global_model_saved(run: Run, options: Options) -> Result:
 )
 def saved_models_load(run: Run) -> Iterator[Result]:
     """The final model of which job.py reports metrics is one of them."""
-    loaded = {line.event.digest for file, line in run.saved.loaded.items() if file}
-    if run.final and loaded and run.final.event.digest not in loaded:
+    digests = {line.event.digest for file, line in run.saved.loaded.items() if file}
+    if run.final and digests and run.final.event.digest not in digests:
         yield fails("The final model is none that the server saved.", run.final)
-    gone = {file for file in run.saved.loaded if not (run.folder / file).exists()} - run.left.keys()
+    loaded = run.saved.loaded.keys() - {"", *run.left}
+    gone = {file for file in loaded if not _is_there(run.folder.resolve(), file)}
     for file in sorted(gone):
         yield unknown(f"{file} loaded in the run's environment, and is missing from the run.")
     yield from (result for result in _judge_models(run) if result.state != "holds")
+
+
+def _is_there(folder: Path, file: str) -> bool:
+    """Whether a file is in a run's folder; what a link leads to was not loaded."""
+    return (folder / file).is_file() and (folder / file).resolve() == folder / file
 
 
 def _judge_models(run: Run) -> Iterator[Result]:
