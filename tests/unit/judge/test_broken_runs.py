@@ -21,6 +21,8 @@ SERVER = "job/workspace/pt_ddp/server"
 LOG, ERRORS = f"{SERVER}/log.txt", f"{SERVER}/log_error.txt"
 SITE_1 = "job/workspace/pt_ddp/site-1/log.txt"
 SITE, SITE_ERRORS = (f"job/workspace/pt_ddp/site-2/{log}.txt" for log in ("log", "log_error"))
+OLDER_ERRORS = "job/workspace/pt_ddp/site-2/error_log.txt"
+MODEL = f"{SERVER}/simulate_job/app_server/FL_global_model.pt"
 LLM_SERVER, LLM_SITE = (f"job/workspace/llm_sft/{name}/log.txt" for name in ("server", "site-2"))
 ONE, ONE_1, TWO, TWO_1 = (f"evidence/site-{site}.rank-{rank}.jsonl" for site in (1, 2) for rank in (0, 1))
 WITNESS, FINAL = "evidence/server.jsonl", "evidence/job.jsonl"
@@ -233,6 +235,9 @@ PT_DDP = [
     ("global_model_saved", UNKNOWN, removed(FINAL)),
     ("saved_models_load", FAILS, final(digest="0" * 64)),
     ("saved_models_load", UNKNOWN, saved(sha256="0" * 64)),
+    ("saved_models_load", UNKNOWN, removed(MODEL), lambda run: (run / MODEL).symlink_to("/etc/hostname")),
+    ("saved_models_load", UNKNOWN, removed(MODEL), lambda run: (run / MODEL).mkdir()),
+    ("everything_is_read", UNKNOWN, added(LOG, "\n" * 1_000_001)),
     ("metric_reached", FAILS, final(metrics={"accuracy": 0.949})),
     ("metric_reached", UNKNOWN, final(metrics={"accuracy": None})),
     ("metric_reached", UNKNOWN, removed(FINAL)),
@@ -265,6 +270,7 @@ PT_DDP = [
     ("no_error_logged", FAILS, added(SITE, f"{STAMP} - ClientRunner - ERROR - it failed")),
     ("no_error_logged", FAILS, added(SITE_ERRORS, f"{STAMP} - ClientRunner - ERROR - it failed")),
     ("no_error_logged", FAILS, added(LOG, f"{ABORT}: no")),
+    ("no_error_logged", FAILS, added(OLDER_ERRORS, f"{STAMP} - ClientRunner - ERROR - it failed")),
     ("no_error_logged", UNKNOWN, removed(SITE_ERRORS)),
     ("no_error_logged", UNKNOWN, removed(ERRORS)),
     ("no_error_logged", UNKNOWN, added(ERRORS, "ERROR")),
