@@ -43,6 +43,14 @@ _OURS = "rekindle"
 """Is on each job's path."""
 _SUMMARIES = "torch.utils.tensorboard"
 """Imports a package that torch does not bring."""
+_CALLED = {
+    "as_frame": "pandas",
+    "read_excel": "openpyxl",
+    "read_feather": "pyarrow",
+    "read_hdf": "tables",
+    "read_parquet": "pyarrow",
+}
+"""Packages that scikit-learn and pandas import only where such a function or argument stands."""
 _TRACKERS = ("tensorboard", "mlflow", "wandb")
 """Packages that NVFlare's receivers import."""
 _OWN = frozenset({"ModelController"})
@@ -262,6 +270,9 @@ def _environment(source: Source, listed: list[Any]) -> Default:
     roots |= {needed for module in modules for needed in find_needs(module)}
     roots |= {"tensorboard" for module in modules if module.startswith(_SUMMARIES)}
     wanted = {str(canonicalize_name(_PACKAGES.get(root, root))) for root in roots}
+    wanted |= {
+        _CALLED[word] for call in source.calls for word in (call.name, *call.keywords) if word in _CALLED
+    }
     tracked = source.find_argument("tracking_type", ["add_experiment_tracking"])
     wanted |= {found.value for found in tracked if found.value in _TRACKERS}
     known = {name: locks.list_lock_packages(name) for name in list_environments()}

@@ -204,6 +204,22 @@ def test_what_nvflares_modules_import_is_in_the_environment(project, line, envir
     assert environment or "pandas" in list_lock_packages(read.value)
 
 
+@pytest.mark.parametrize(
+    ("call", "because"),
+    [
+        ("load_diabetes(as_frame=True)", "pandas, scikit-learn"),
+        ("read_excel('x')", "scikit-learn; openpyxl would have to be in requirements"),
+        ("pandas.read_parquet('x')", "pyarrow, scikit-learn"),
+        ("load_diabetes()", "scikit-learn"),
+    ],
+)
+def test_what_a_call_imports_is_in_the_environment(project, call, because):
+    read = fill_defaults(
+        read_source(project(job_py=f"from sklearn.datasets import load_diabetes\n{call}"), {}), {}
+    )
+    assert read["environment"].because == f"its imports: {because}"
+
+
 @pytest.mark.parametrize("tracker", ['"mlflow"', 'tracking_type="mlflow"'])
 def test_a_tracker_is_in_the_environment(project, tracker):
     lines = f"import torch\nadd_experiment_tracking(recipe, {tracker})"
