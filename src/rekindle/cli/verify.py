@@ -20,6 +20,8 @@ from rekindle.results.contents import locate_placed
 from .record_paths import find_results_above
 from .verb import FAILED, NEWEST, OK, Answer, Json, Verb, print_answer
 
+_LOCKED_S = 20
+"""That a seal is waited for; it is written in far less."""
 _KEY_LIMIT = 1 << 16
 
 
@@ -85,8 +87,11 @@ def run(
         raise RecordError(f"{results} has no run.", f"name {_find_near(results)}.")
     verification = Verification([], keys)
     try:
-        with storage.lock_folder(results):
+        with storage.lock_folder(results, wait_s=_LOCKED_S):
             sealed = seal.read_seal(results, expected)
+    except BlockingIOError:
+        message = f"Another process has held {results} locked for {_LOCKED_S} s."
+        raise RecordError(message, "end the playbook that is stopped there, and ask again.") from None
     except seal.SealError as error:
         verification.differs.append(str(error))
     else:

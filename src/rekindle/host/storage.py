@@ -6,9 +6,12 @@ import os
 import secrets
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+_RETRY_S = 0.05
 
 
 def write_file(path: Path, data: bytes) -> None:
@@ -60,15 +63,26 @@ def make_folder(path: Path) -> None:
 
 
 @contextmanager
-def lock_folder(folder: Path, *, wait: bool = True) -> Iterator[None]:
+def lock_folder(folder: Path, *, wait_s: float | None = None) -> Iterator[None]:
     """Lock ``folder`` against other processes that do the same; the lock ends with its process.
 
+    Args:
+        folder: any that is there.
+        wait_s: until another process gives it up; None is without end.
+
     Raises:
-        OSError: it is no folder, or without ``wait`` another process has it.
+        BlockingIOError: another process has it for so long.
+        OSError: it is no folder.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        ends = time.monotonic() + (wait_s or 0.0)
+        while wait_s is not None and time.monotonic() < ends:
+            with suppress(BlockingIOError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            time.sleep(_RETRY_S)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait_s is None else fcntl.LOCK_NB))
         yield
     finally:
         os.close(descriptor)

@@ -59,7 +59,7 @@ def _aside(dest: Path) -> Iterator[Path]:
     with ExitStack() as held:
         with storage.lock_folder(dest.parent):
             for path in dest.parent.glob(f".{dest.name}.*"):
-                with suppress(OSError), storage.lock_folder(path, wait=False):
+                with suppress(OSError), storage.lock_folder(path, wait_s=0):
                     shutil.rmtree(path)
             aside = Path(tempfile.mkdtemp(dir=dest.parent, prefix=f".{dest.name}."))
             held.enter_context(storage.lock_folder(aside))

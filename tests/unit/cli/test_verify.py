@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from samples.edits import edit
 
-from rekindle.host import files
+from rekindle.host import files, storage
 from rekindle.records import Complaint, RunSpec, VerdictRecord, read_record
 from rekindle.results import journal, seal, signature, state
 
@@ -131,6 +131,14 @@ def test_a_folder_that_cannot_be_read_is_told_instead_of_what_is_in_it(run, veri
     os_walk = os.walk
     monkeypatch.setattr(os, "walk", walk)
     assert verify() == (1, "gpu-1/pt_ddp/evidence cannot be read: Permission denied.\n")
+
+
+def test_a_lock_that_another_process_keeps_is_not_waited_for_without_end(run, verify, monkeypatch):
+    monkeypatch.setattr("rekindle.cli.verify._LOCKED_S", 0.1)
+    with storage.lock_folder(run.parents[1]):
+        status, said = verify()
+    assert (status, "has held" in said, "Fix: end the playbook" in said) == (2, True, True)
+    assert verify()[0] == 0
 
 
 def test_an_incomplete_file_is_named_unless_it_is_the_next_one_of_another(run, verify):
