@@ -88,6 +88,11 @@ def _find_loss(log: Text) -> str:
     return log.time(log.raw.count("\n", 0, closed.start()) + 1)
 
 
+def _is_federated(server: Text) -> bool:
+    """Return whether a server is a federation's: its host's console is of its parent process alone."""
+    return _FEDERATED in server.raw[:_FIRST_LINE]
+
+
 def find_contact(log: Text) -> int:
     """Return the last line in which a site reached the server with a result; 0 if none did."""
     return max(_find_lines(log, RETURNED), default=0)
@@ -101,7 +106,9 @@ def find_overcome(log: Text, members: MemberLogs) -> tuple[int, int]:
     of any process: some went on after it.
     """
     if not log.member:
-        return 0, max(_find_lines(log, _LOGGED), default=0) if members.server else 0
+        server = members.server
+        shared = server is not None and not _is_federated(server)
+        return 0, max(_find_lines(log, _LOGGED), default=0) if shared else 0
     good = min((find_contact(log), *_find_lines(log, ABORTS)[:1])) if log.member in members.sites else 0
     finished = [line for line in _find_lines(log, FINISHED) if line < good] if good else []
     given = max(_find_lines(log, GIVEN), default=0) if finished else 0
@@ -197,7 +204,7 @@ def find_overwritten(logs: list[Text]) -> Match | None:
     server = min(servers, key=lambda log: log.begins, default=None)  # of the first simulation of several
     if console is None or server is None or not "" < console.begins < server.begins:
         return None
-    if _FEDERATED in server.raw[:_FIRST_LINE]:  # its parent process logs before it
+    if _is_federated(server):  # its parent process logs before it
         return None
     began = {"server": server.begins, "console": console.begins}
     return make_stated(server, 1, "two_runs_of_one_name", **began)._replace(time="")
