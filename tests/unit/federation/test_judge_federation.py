@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from samples.edits import edit, json_in, replaced, result_of
 
+from rekindle import doctor
 from rekindle.flare.configuration import AGGREGATED, FLOWS, Workflow
 from rekindle.flare.tasks import Account
 from rekindle.flare.workspace import find_workspaces
@@ -153,6 +154,13 @@ def test_nothing_is_asked_of_a_site_that_left_with_its_host(lost):
     (lost / "samples-two.jsonl").unlink()
     verdict = judge_run(lost)
     assert verdict.verdict == "PASS", verdict.cause
+
+
+def test_a_site_of_which_nothing_came_is_the_cause_as_the_server_s_parent_process_names_it(lost):
+    shutil.rmtree(lost / "job/workspace/pt_ddp/two")
+    cause = doctor.diagnose_run(lost, failed=True).cause
+    said = "NVFlare's server heard no more from two: its link, its host or its client was down."
+    assert (cause.cause, cause.layer) == (said, "network")
 
 
 def test_a_run_that_needs_all_sites_fails_without_one(lost):
