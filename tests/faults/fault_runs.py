@@ -115,7 +115,7 @@ def inject(fault, host_folder, work):
     NVFlare's simulator looks for free ports and listens seconds later: another of a dozen runs may take one.
     """
     outcome = _injected(fault, host_folder, work)
-    if outcome.cause.startswith(PORT_TAKEN) and not re.search(fault.cause or r"(?!)", outcome.cause):
+    if PORT_TAKEN in outcome.cause and not re.search(fault.cause or r"(?!)", outcome.cause):
         again = work / "again"
         again.mkdir()
         return _injected(fault, host_folder, again)

@@ -60,7 +60,7 @@ ONE_SITE = {"sites": 1}
 FAULTS = [
     Fault(
         "crash on import",
-        r"could not import .*no_such_module",
+        r"No module named 'no_such_module'",
         _client("from model import", f"{MARK}\nimport no_such_module"),
         changes=ONE_SITE,
     ),

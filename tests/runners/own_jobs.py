@@ -18,7 +18,7 @@ from runners.plays import REPOSITORY
 HONEST = Path(__file__).parents[1] / "honest" / "jobs"
 OWN = Path(__file__).parents[1] / "lookalikes" / "own"
 JOBS = REPOSITORY / "flare_jobs"
-PORT_TAKEN = "A port that the run needs is held by another process"
+PORT_TAKEN = "ddress already in use"
 
 
 @dataclass(frozen=True)
@@ -269,7 +269,7 @@ class OwnJob:
         job = load_job(JOBS, str(folder))
         others = {job.name: folder, **list_sent_data(job, folder)}
         verdict = first_verdict(job, JOBS, host_records, work, others)
-        if (verdict.cause or "").startswith(PORT_TAKEN):
+        if PORT_TAKEN in (verdict.cause or ""):
             # NVFlare's simulator chooses ports that are free, which another job here may take before it does.
             verdict = first_verdict(job, JOBS, host_records, work / "again", others)
         return verdict
