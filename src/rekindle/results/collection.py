@@ -52,6 +52,9 @@ def judge_received(folder: Path, sent: RunSpec) -> VerdictRecord:
         verdict = make_verdict(sent.job, sent.host, "UNPROVEN", cause, _RUN_AGAIN)
         return replace(verdict, nonce=sent.nonce)
     if returned == spec:
+        if verdict.verdict == "PASS" and sent.clock and not (folder / folders.CLOCK).exists():
+            lost = "Nothing shows when the run was collected: clock.json is missing."
+            return replace(verdict, verdict="UNPROVEN", cause=lost, remedy=_RUN_AGAIN)
         return verdict
     return replace(verdict, verdict="UNPROVEN", cause=_difference(spec, returned), remedy=_RUN_AGAIN)
 

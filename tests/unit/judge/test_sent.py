@@ -60,12 +60,6 @@ def test_a_run_of_before_its_nonce_or_after_its_collection_is_no_pass(golden, cl
     golden(_broken(clean_run, "made_under_its_nonce").message)
 
 
-def test_a_run_of_which_nobody_knows_when_it_was_collected_is_no_pass(clean_run):
-    _placed(clean_run)
-    (clean_run / "clock.json").unlink()
-    assert judge_run(clean_run).cause == "Nothing shows when the run was collected."
-
-
 def test_what_macos_leaves_beside_each_file_changes_nothing(clean_run):
     _placed(clean_run)
     for path in [path for path in clean_run.rglob("*") if path.is_file()]:

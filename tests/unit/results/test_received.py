@@ -9,6 +9,7 @@ import tarfile
 import pytest
 from msgspec.structs import replace
 from samples.edits import edit, json_in, packed, under
+from samples.folders import add_placed
 
 from rekindle.judge import judge_run
 from rekindle.records import (
@@ -81,6 +82,17 @@ def test_a_run_of_before_its_nonce_is_no_pass_also_without_the_hosts_clock(clean
         assert verdict.cause.endswith("s before its nonce was made: it is an older run.")
     clock = read_record(results / sent.host / "pt_ddp" / "clock.json", Clock)
     assert (clock.offset_s, clock.asked > "2026-1") == (0.0, True)
+
+
+def test_a_run_of_which_nobody_knows_when_it_was_collected_is_no_pass(clean_run, sent, results):
+    sent = replace(sent, clock=Clock(offset_s=0.0, error_s=0.1, asked="2026-01-01T00:00:00Z"))
+    under(clean_run, sent)
+    assert keep(clean_run, sent, results).verdict == "PASS"
+    here = results / sent.host / "pt_ddp"
+    (here / "clock.json").unlink()
+    add_placed(here.parent, "pt_ddp", here / "spec.json")
+    verdict = collection.judge_again(here)
+    assert (verdict.verdict, "clock.json is missing" in verdict.cause) == ("UNPROVEN", True)
 
 
 @pytest.mark.parametrize(
