@@ -34,6 +34,9 @@ from .opener import open_run, open_workspace, split_simulations
 from .run import Run
 from .standstill import find_lines
 
+_READ = "everything_is_read"
+_FIRST = ("came_to_its_end", _READ)
+"""Claims that come first among those of which nothing is known."""
 _FOREIGN: dict[VerdictKind, str] = {
     "UNPROVEN": "Have Rekindle run the job, whose trainers and driver leave what is missing.",
     "HUNG": "End it, and see in job.py's output why the trainer ended early.",
@@ -159,17 +162,17 @@ def _verdict(run: Run, evidence: Sequence[ClaimResult]) -> tuple[VerdictKind, st
     if run.ended and run.ended.reason != "finished":
         return _stopped(run, run.ended)
     false = [result for result in evidence if result.state == "fails"]
-    if run.broken:  # what the other lines show may be false for want of these
+    unknown = [result for result in evidence if result.state == "unknown"]
+    unknown.sort(key=lambda result: result.claim not in _FIRST)
+    damaged = any(result.claim == _READ for result in unknown)
+    if damaged:  # what other lines show may be false for want of these
         false = [result for result in false if not str(result.file).startswith(f"{folders.EVIDENCE}/")]
     if false and not run.unread:  # as above
         hangs = false[0].claim == "came_to_its_end"
         return "HUNG" if hangs else "FAIL", false[0].message
     if run.ended and run.ended.exit_status != 0:
         return "FAIL", f"job.py ended with status {run.ended.exit_status}: {run.logs.last_words}"
-    unknown = [result for result in evidence if result.state == "unknown"]
-    unknown.sort(key=lambda result: result.claim != "came_to_its_end")
-    broken = (f"Line {number} of {file} is not an event." for file, number in run.broken)
-    doubts = [*run.unread, *broken, *(result.message for result in unknown)]
+    doubts = [*run.unread, *(result.message for result in unknown)]
     if all(result.state == "not applicable" for result in evidence):
         doubts.append("Nothing is claimed.")
     if run.kind == "foreign":
