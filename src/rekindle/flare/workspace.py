@@ -31,9 +31,9 @@ SERVER = "server"
 """The server's folder; a site's has its name."""
 _WORKSPACES = f"{folders.WORKSPACE}/*"
 MEMBERS = f"{_WORKSPACES}/*"
+"""Folders of the simulator's server and sites, below the folder of job.py."""
 _MOST_LINES = 1_000_000
 """Of a log: its files have 20 MiB each, and no line of NVFlare's is as short as 20 bytes."""
-"""Folders of the simulator's server and sites, below the folder of job.py."""
 LOGS = f"{folders.JOB}/{MEMBERS}/{LOG}"
 ALL_LOGS = f"{folders.JOB}/{MEMBERS}/*log*.txt"
 _OF_APP = re.compile(r"(?:^|/)app_[^/]+/[^/]+$")
@@ -62,7 +62,7 @@ class Member:
     def sizes(self) -> dict[str, int]:
         """Bytes of every file by its name in there; nothing in an archive that is damaged."""
         if not self._archived:
-            paths = (path for path in self._path.rglob("*") if not files.is_aside(path.name))
+            paths = files.list_files(self._path, "**/*")
             found = sorted(path for path in paths if path.is_file() and not path.is_symlink())
             return {path.relative_to(self._path).as_posix(): path.lstat().st_size for path in found}
         try:
@@ -122,11 +122,8 @@ class Member:
             if len(text) > files.LIMIT or (older := self.read(f"{name}.{number}")) is None:
                 break
             text = older + text
-        return (
-            text.decode("utf-8", errors="replace")
-            .replace("\r\n", "\n")
-            .split("\n", _MOST_LINES)[:_MOST_LINES]
-        )
+        decoded = text.decode("utf-8", errors="replace").replace("\r\n", "\n")
+        return decoded.split("\n", _MOST_LINES)[:_MOST_LINES]
 
     def json(self, ending: str) -> dict[str, Any]:
         """Return the object in the first file whose name ends so; an empty one if there is none."""

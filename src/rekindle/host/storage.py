@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 _RETRY_S = 0.05
@@ -62,6 +62,20 @@ def make_folder(path: Path) -> None:
             folder.mkdir(mode=0o700, exist_ok=True)
 
 
+def _take_lock(descriptor: int, wait_s: float | None) -> None:
+    if wait_s is None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        return
+    ends = time.monotonic() + wait_s
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= ends:
+                raise
+        time.sleep(_RETRY_S)
+
+
 @contextmanager
 def lock_folder(folder: Path, *, wait_s: float | None = None) -> Iterator[None]:
     """Lock ``folder`` against other processes that do the same; the lock ends with its process.
@@ -76,13 +90,7 @@ def lock_folder(folder: Path, *, wait_s: float | None = None) -> Iterator[None]:
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        ends = time.monotonic() + (wait_s or 0.0)
-        while wait_s is not None and time.monotonic() < ends:
-            with suppress(BlockingIOError):
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            time.sleep(_RETRY_S)
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait_s is None else fcntl.LOCK_NB))
+        _take_lock(descriptor, wait_s)
         yield
     finally:
         os.close(descriptor)

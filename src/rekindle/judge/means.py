@@ -148,7 +148,7 @@ def _scale(events: list[TaskEvent], model: Sketch) -> float:
 def _away(events: list[TaskEvent], model: Sketch) -> bool:
     """Whether the step from what sites were sent to the next model is against the mean of their changes."""
     change, step = _steps(events, model)
-    return _cosine(change, step) < -max(_AGAINST.get(event.kind, 0.9) for event in events)
+    return _cosine(change, step) < -max(_AGAINST.get(event.kind, _AGAINST["WEIGHTS"]) for event in events)
 
 
 def _not_counted(rounds: Sequence[Round]) -> str:

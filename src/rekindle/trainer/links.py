@@ -42,7 +42,7 @@ def replace_link(chosen: Path) -> None:
     """Have folders with the same files take the place of the link at ``chosen``, if `link_chosen` made it."""
     chosen = _place(chosen)
     if chosen.is_symlink() and str(chosen) in dict(_read_list()):
-        with suppress(OSError):
+        with suppress(OSError):  # the job may do without, and its run's own folder has all
             made = chosen.resolve()
             chosen.unlink()
             shutil.copytree(made, chosen, symlinks=True, copy_function=_share_file)
@@ -55,7 +55,7 @@ def remove_links() -> None:
     """
     for name, made in _read_list():
         path = Path(name)
-        with suppress(OSError):
+        with suppress(OSError):  # what the job put there since stays
             if path.is_symlink():
                 path.unlink()
             elif made:

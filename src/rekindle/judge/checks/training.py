@@ -11,7 +11,7 @@ from rekindle.flare.configuration import read_sites
 from rekindle.judge.check import Options, Result, fails, holds, register_claim, unknown
 from rekindle.judge.figures import does_improve
 from rekindle.judge.run import Run
-from rekindle.records.events import DeviceEvent, RoundEvent, TaskEvent
+from rekindle.records.events import DeviceEvent, RoundEvent, TaskEvent, UseEvent
 from rekindle.records.evidence import EvidenceLine
 
 from .aggregation import group_by_site
@@ -188,12 +188,19 @@ def _hardly(run: Run) -> Iterator[Result]:
         yield unknown(message, models[-1])
 
 
+def _misused(run: Run, by: str) -> Iterator[tuple[EvidenceLine[UseEvent], list[TaskEvent]]]:
+    """Yield each note of such a misuse, with the results of its site, of which there are some."""
+    by_site = group_by_site(run)
+    for note in run.misuses:
+        theirs = [line.event for line in by_site.get(note.event.site, ())]
+        if note.event.by == by and theirs:
+            yield note, theirs
+
+
 def _unstepped(run: Run) -> Iterator[Result]:
     """Yield each site that computes gradients which nothing applies; a gradient itself is no such model."""
-    by_site = group_by_site(run)
-    for note in (note for note in run.misuses if note.event.by == "idles"):
-        theirs = [line.event for line in by_site.get(note.event.site, ())]
-        if theirs and all(event.kept and event.kept > _OF_IT for event in theirs):
+    for note, theirs in _misused(run, "idles"):
+        if all(event.kept and event.kept > _OF_IT for event in theirs):
             message = (
                 f"{note.event.site} computes gradients, and no optimizer steps before it sends a model at "
                 f"{note.event.place}: what changed in its model is no training."
@@ -203,10 +210,8 @@ def _unstepped(run: Run) -> Iterator[Result]:
 
 def _vain(run: Run) -> Iterator[Result]:
     """Yield each site that leaves arrays as they are, and steps an optimizer that never has a gradient."""
-    by_site = group_by_site(run)
-    for note in (note for note in run.misuses if note.event.by == "vain"):
-        theirs = by_site.get(note.event.site, [])
-        if theirs and all(line.event.still for line in theirs):
+    for note, theirs in _misused(run, "vain"):
+        if all(event.still for event in theirs):
             message = (
                 f"{note.event.site} steps an optimizer that has no gradient in any round, and sends what "
                 f"nothing trained at {note.event.place}: it may hold the parameters of an earlier model."
