@@ -51,6 +51,8 @@ def find_flaws(rounds: Sequence[Round], improves: bool) -> Iterator[str]:
         yield "the mean of all results so far, of earlier rounds too"
     if _adds_up(rounds):
         yield "the one before with the differences of all rounds so far, of earlier ones again"
+    if _is_stale(rounds):
+        yield "one of earlier results alone, without those of its own round"
     scales = [_scale(*each) for each in rounds]
     if all(abs(scale - 1) > _OFF for scale in scales):
         yield f"{scales[-1]:.2g} times the mean of the results"
@@ -112,6 +114,23 @@ def _adds_up(rounds: Sequence[Round]) -> bool:
         if not any(is_same(tuple(map(add, events[0].sent, mean)), model, MEAN) for mean in means):
             return False
     return True
+
+
+def _is_stale(rounds: Sequence[Round]) -> bool:
+    """Whether each step after the first is one of earlier results, and what sites sent in its round is not.
+
+    Of more results than half of a sketch's sums, chance may make that: such rounds tell nothing.
+    """
+    told = []
+    for number, (events, model) in enumerate(rounds[1:], 1):
+        earlier = [event for before, _ in rounds[:number] for event in before]
+        made = [sketch_made(event) for event in earlier]
+        change, step = _steps(events, model)
+        near = _APART * math.hypot(*model)
+        if 2 * len(earlier) <= sum(map(bool, model)) and min(math.hypot(*change), math.hypot(*step)) > near:
+            ways = [[*map(sub, one, events[0].sent)] for one in made]
+            told.append(_lies_in(step, ways, _MIXED) and not _lies_in(change, ways))
+    return any(told) and all(told)
 
 
 def find_swing(rounds: Sequence[Round]) -> bool:

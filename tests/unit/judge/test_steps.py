@@ -117,6 +117,24 @@ def test_a_model_that_is_made_of_far_larger_results_does_not_stay():
     assert not [*find_flaws(rounds, improves=True)]
 
 
+@pytest.mark.parametrize(
+    ("own", "first", "stale"), [(0, 0.5, True), (0.01, 0.5, False), (0.5, 0.5, False), (0.5, 0, False)]
+)
+def test_a_model_of_earlier_results_alone_is_a_flaw(own, first, stale):
+    """As of a moving average that takes the first round's mean in every round."""
+    found, mean = [], []
+
+    def step(model, one, other):
+        mean.append((one + other) / 2)
+        place = len(mean) - 1
+        return (1 - own - first) * model + first * mean[place % 16] + own * mean[place]
+
+    found = rounds_of(step, sums=16)
+    assert (
+        "one of earlier results alone, without those of its own round" in find_flaws(found, True)
+    ) == stale
+
+
 FALLS, TURNS = (2.3, 1.9, 1.5, 1.6, 0.9, 0.4), (2.3, 1.9, 2.2, 1.6, 2.1, 1.7)
 
 
