@@ -22,6 +22,8 @@ _YAML = re.compile(
     re.MULTILINE,
 )
 _ESCAPES = re.compile(r"\\(?:r\\n|n|r|t)|\\(?=[\"'\\])")
+_IGNORED = "...ignoring"
+"""What Ansible prints after a failure that the play goes on from."""
 _RECAP = re.compile(r"^(\S{1,200})\s+: ok=\d+\s+changed=\d+\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
 
 
@@ -49,6 +51,11 @@ def find_settled_hosts(text: Text) -> set[str]:
     if ": ok=" not in text.body:
         return set()
     return {match[1] for match in _RECAP.finditer(text.body) if match[2] == match[3] == "0"}
+
+
+def is_ignored(text: Text, last: int) -> bool:
+    """Return whether the play ignores a result of which ``last`` is the last line."""
+    return [line.strip() for line in text.lines[last : last + 1]] == [_IGNORED]
 
 
 def _text(result: str) -> str:

@@ -9,7 +9,7 @@ from rekindle.flare.log import WENT_ON, is_nvflare_log
 from rekindle.records import Finding, Layer
 
 from . import exceptions
-from .ansible_results import find_failed_task, find_settled_hosts, read_rest
+from .ansible_results import find_failed_task, find_settled_hosts, is_ignored, read_rest
 from .catalogue import Rank
 from .prefixes import TRAINER, find_producer
 from .roles import MemberLogs, add_last_words, find_contact, find_overcome
@@ -176,7 +176,7 @@ def _single(text: Text, line: ReportLine, settled: set[str]) -> Iterator[Match]:
     ansible = find_failed_task(line.text)
     if ansible:
         host, result = ansible
-        if host in settled:
+        if host in settled or is_ignored(text, line.through):
             return
         message = f"Ansible on {host}: {result}"
     about = find_subject(message) or _NOTHING

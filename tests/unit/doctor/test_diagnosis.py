@@ -205,7 +205,7 @@ def test_what_ends_a_good_run_of_torchrun_is_no_cause(clean_run):
     "line",
     [
         "urllib.error.URLError: <urlopen error [Errno -2] Name or service not known>",
-        "requests.exceptions.ConnectionError: HTTPConnectionPool(host='127.0.0.1', port=9): Max retries",
+        "requests.exceptions.ConnectionError: HTTPConnectionPool(host='hub.local', port=9): Max retries",
         "ConnectionError: Couldn't reach 'nosuch/zz' on the Hub (LocalEntryNotFoundError)",
     ],
 )
@@ -214,6 +214,14 @@ def test_what_cannot_be_fetched_is_known_when_it_is_raised_and_not_when_it_is_re
     assert diagnose_run(clean_run) == ()
     _log(clean_run, line)
     assert _names(diagnose_run(clean_run)) == ["hub_unreachable"]
+
+
+def test_what_this_host_itself_does_not_serve_is_no_hub(clean_run):
+    _log(
+        clean_run, "requests.exceptions.ConnectionError: HTTPConnectionPool(host='localhost', port=5000): Max"
+    )
+    (found,) = diagnose_run(clean_run)
+    assert found.cause.startswith("A connection fails: ")
 
 
 def test_an_exception_that_was_handled_is_no_cause(clean_run):
