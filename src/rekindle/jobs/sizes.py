@@ -39,9 +39,11 @@ def _counted(source: Source) -> Iterator[SourceValue]:
     if len(named) > 1:
         yield SourceValue(len(named), source.entry)
     for found in (*source.find_argument("per_site_config"), *_deployed(source)):
+        if not found.value:  # nothing yet: the script fills it
+            continue
         if isinstance(found.value, (list, tuple, dict)):
             yield found._replace(value=len(found.value), option="")
-        elif found.value and _counts(found.value):
+        elif _counts(found.value):
             yield found
     yield from (found for found in source.find_argument("min_clients") if _counts(found.value))
     configured = [

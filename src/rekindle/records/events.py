@@ -195,7 +195,7 @@ class UseEvent(Event, kw_only=True, frozen=True, tag="use"):
     place: Text
     """The file and line of the job's own code."""
     right: bool
-    by: Literal["reads", "steps", "turns", "changes", "idles", "vain"] = "reads"
+    by: Literal["reads", "steps", "turns", "changes", "idles", "vain", "rates"] = "reads"
     """Whether it read a parameter that has a name of its torch model; began its steps from one; sent a result
     before it got the same model for ever; sent a whole model where it said so, and not what it changed; had
     an optimizer step, where it computed gradients; had gradients for every optimizer that it had step."""

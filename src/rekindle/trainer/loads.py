@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from .variables import WORKSPACE
 
-Kind = Literal["reads", "steps", "turns", "changes", "idles", "vain"]
+Kind = Literal["reads", "steps", "turns", "changes", "idles", "vain", "rates"]
 
 
 class Uses:

@@ -3,8 +3,9 @@
 
 It reads the model, and then loads a checkpoint of its own. Weights show nothing of that once a run has
 converged. Also noted is a trainer that gets the same model for ever, as it sends nothing, one that sends
-what training changed as the whole model, one that computes gradients and applies none, and one that steps an
-optimizer without any. Only the standard library is imported here; arrays bring their own methods.
+what training changed as the whole model, one that computes gradients and applies none, one that steps an
+optimizer without any, and one whose learning rate is 0 for most of what has gradients. Only the standard
+library is imported here; arrays bring their own methods.
 """
 
 import threading
@@ -12,11 +13,11 @@ from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import wraps
-from math import isclose
+from math import isclose, prod
 from operator import sub
 from types import ModuleType
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from .arrays import select_floating
 from .loads import Uses, find_line
@@ -40,12 +41,13 @@ class Starts(threading.local):
     def __init__(self) -> None:
         """Start before the first model."""
         self._uses, self._last, self._place = Uses(settles=False), None, ""
-        self._gradients = Uses()
+        self._gradients, self._rates = Uses(), Uses()
         self._got: Samples = {}
         self._own: deque[Samples] = deque(maxlen=_KEPT)
         self._made: WeakSet[Any] = WeakSet()
         self._stepped: WeakSet[Any] = WeakSet()
         self._vain: WeakSet[Any] = WeakSet()
+        self._learns: WeakKeyDictionary[Any, dict[int, tuple[bool, int]]] = WeakKeyDictionary()
         self._ever_stepped = False
         self._took: bool | None = None
         self._turns = 0
@@ -59,7 +61,7 @@ class Starts(threading.local):
             return
         self._last, self._place, self._took = model, find_line(), None
         self._got = _sample_arrays(select_floating(model.params or {}).values())
-        self._stepped, self._vain = WeakSet(), WeakSet()
+        self._stepped, self._vain, self._learns = WeakSet(), WeakSet(), WeakKeyDictionary()
 
     def make(self, optimizer: Any) -> None:
         """Take an optimizer that is made."""
@@ -97,6 +99,16 @@ class Starts(threading.local):
             self._vain.discard(optimizer)
         elif optimizer not in self._stepped and _list_arrays([optimizer]):
             self._vain.add(optimizer)
+        learns = self._learns.setdefault(optimizer, {})
+        for number, group in enumerate(optimizer.param_groups):
+            moves, values = learns.get(number) or (False, _count_with_gradients(group["params"]))
+            learns[number] = moves or bool(group.get("lr", 1.0) != 0), values
+
+    def _learns_little(self) -> bool:
+        """Whether the rate of each step so far was 0 for most values that have gradients."""
+        groups = [group for learns in self._learns.values() for group in learns.values()]
+        still = sum(values for moves, values in groups if not moves)
+        return 2 * still > sum(values for _, values in groups)
 
     def _list_known(self, shape: tuple[int, ...], like: Any) -> tuple[set[Values], set[Values]]:
         """Return what arrays of that shape have in the model that came, and in those of the trainer's own."""
@@ -116,6 +128,7 @@ class Starts(threading.local):
             self._uses.note(place, not self._is_change(sent), by="changes")
             self._uses.note(place, not (sent and self._is_idle()), by="idles")
         self._gradients.note(find_line(), not self._vain, by="vain")
+        self._rates.note(find_line(), not self._learns_little(), by="rates")
         self._own.append(sent)
 
     def _is_idle(self) -> bool:
@@ -172,6 +185,10 @@ def _list_arrays(optimizers: Iterable[Any]) -> list[Any]:
 
 def _list_with_gradients(optimizers: Iterable[Any]) -> list[Any]:
     return [array for array in _list_arrays(optimizers) if array.grad is not None]
+
+
+def _count_with_gradients(arrays: Iterable[Any]) -> int:
+    return sum(prod(array.shape) for array in arrays if array.grad is not None)
 
 
 def _sample_arrays(arrays: Iterable[Any]) -> Samples:

@@ -108,6 +108,7 @@ def test_its_job_yml_comes_first_in_what_it_has(project):
         ("for i in range(4):\n    print(i)", 2),
         ("SimEnv(clients=list(SITES))\nSITES = {'a': {}, 'b': {}, 'c': {}}", 3),
         ("FedAvgRecipe(per_site_config={'a': {}, 'b': {}, 'c': {}})", 3),
+        ("filled = {}\nFedAvgRecipe(per_site_config=filled, min_clients=4)", 4),
         ("subprocess.run(['nvflare', 'simulator', 'j', '-n', '5'])", 5),
         ("subprocess.call('nvflare simulator j -w w -n 6 -t 6', shell=True)", 6),
     ],

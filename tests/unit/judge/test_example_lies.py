@@ -188,6 +188,7 @@ LIES = {
         "a result was compared with nothing": one_result(moved=None),
         "a site computed gradients that nothing applied": misused("idles", kept=0.9),
         "a site stepped an optimizer that had no gradient": misused("vain", still=1),
+        "a site's learning rate was 0 for most of its model": misused("rates"),
         "a site sent trees": one_result(values=0, norm=None, finite=None, moved=None),
         "no result is of training": of_results(lambda event: {**event, "task": "validate"}),
     },

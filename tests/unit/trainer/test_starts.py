@@ -41,10 +41,14 @@ class Array:
 class Optimizer:
     """Like torch's."""
 
-    def __init__(self, *arrays, grad=True):
+    def __init__(self, *arrays, grad=True, rates=(0.1,)):
         for array in arrays:
             array.grad = array if grad else None
-        self.param_groups = [{"params": arrays}]
+        each = len(arrays) // len(rates)
+        self.param_groups = [
+            {"params": arrays[each * number : each * (number + 1)], "lr": rate}
+            for number, rate in enumerate(rates)
+        ]
 
 
 def model(*arrays):
@@ -91,6 +95,25 @@ OWN, TAKEN = ("client.py:5", False, "steps"), ("client.py:5", True, "steps")
 
 def steps(*arrays, **options):
     return [Optimizer(*map(Array, arrays), **options)]
+
+
+SLOW, LEARNS = ("client.py:5", False, "rates"), ("client.py:5", True, "rates")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "recorded"),
+    [
+        ((0.0, 0.0, 0.1), (0.0, 0.0, 0.1), [SLOW]),
+        ((0.0, 0.1, 0.1), (0.0, 0.1, 0.1), []),
+        ((0.0, 0.0, 0.0), (0.1, 0.0, 0.1), [SLOW, LEARNS]),
+    ],
+    ids=["most of it", "a layer", "at first"],
+)
+def test_a_learning_rate_of_zero_for_most_of_a_model_is_recorded(rounds, first, second, recorded):
+    first, second = steps(A, B, C, rates=first), steps(D, B, C, rates=second)
+    assert (
+        rounds((model(A, B, C), first, model(D, B, C)), (model(D, B, C), second, model(E, B, C))) == recorded
+    )
 
 
 VAIN, WORKS = ("client.py:5", False, "vain"), ("client.py:5", True, "vain")

@@ -131,6 +131,7 @@ def global_model_is_the_mean(run: Run) -> Iterator[Result]:
     """With a custom aggregator or a server's optimizer, it is neither the model before nor one result."""
     flow = _averaging(run)
     own = _own_aggregator(run, flow) or _optimizer(run, flow)
+    apart = bool(own) and not any(line.event.sent for line in run.training.models)  # as sums of an EM step
     models: dict[int, list[EvidenceLine[GlobalEvent]]] = {}
     followed: list[Round] = []
     for line in run.find(GlobalEvent):
@@ -142,7 +143,7 @@ def global_model_is_the_mean(run: Run) -> Iterator[Result]:
             message = f"In round {number} the names of weights differ between sites, or from what they got."
             if not own:
                 yield unknown(message, lines[0])
-        elif not following:
+        elif not following and not apart:
             yield unknown(f"Our component at the server recorded no global model after round {number}.")
         else:
             for model in following:
@@ -154,6 +155,8 @@ def global_model_is_the_mean(run: Run) -> Iterator[Result]:
         yield unknown(f"{own} made every global model {flaw}.")
     rates = find_step_rates(followed)
     said = [f"The job makes its global model by {own}, so it need not be a mean."] if own else []
+    if apart:
+        said.append("What sites send has none of its names: it is compared with no model.")
     if rates:
         said.append(f"The global model's step is {rates[-1]:.2g} times the mean change of the sites.")
     if said:

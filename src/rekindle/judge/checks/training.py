@@ -89,7 +89,7 @@ def every_site_trained(run: Run, options: Options) -> Iterator[Result]:
     moving = [line for line in results if line.event.round not in run.training.converged]
     yield from chain(_unchanged(moving), _idle(moving), _untrained_ranks(run))
     yield from chain(_blank(results), _uncompared(results), _silent_sites(run), _silent_ranks(run))
-    yield from chain(_partly(run), _hardly(run), _skipping(run), _unstepped(run), _vain(run))
+    yield from chain(_partly(run), _hardly(run), _skipping(run), _unstepped(run), _vain(run), _rated(run))
     if results:
         who = "Every site" if len(_trainers(run)) == len(run.spec.sites) else "Every site that trains"
         message = f"{who} sent back another model than it was sent, in {len(results)} results."
@@ -217,6 +217,16 @@ def _vain(run: Run) -> Iterator[Result]:
                 f"nothing trained at {note.event.place}: it may hold the parameters of an earlier model."
             )
             yield unknown(message, note)
+
+
+def _rated(run: Run) -> Iterator[Result]:
+    """Yield each site whose optimizer does not move most of what it computes gradients of."""
+    for note, _ in _misused(run, "rates"):
+        message = (
+            f"{note.event.site}'s learning rate is 0 in every step for most of what has gradients, and it "
+            f"sends that at {note.event.place}: freeze what is not to be trained by requires_grad=False."
+        )
+        yield unknown(message, note)
 
 
 def _skipping(run: Run) -> Iterator[Result]:
