@@ -303,3 +303,37 @@ def test_what_is_passed_over_is_no_warning_that_names_a_cause(passed, file):
     log = f"{loads}{passed}\n2026-11-29 21:49:27,964 - ERROR - the gate is shut\n"
     found = diagnose_texts([texts.decode_text("job.log", log.encode())])
     assert bool(found.cause and found.cause.cause.startswith("A file is missing")) == file
+
+
+ROOTS = {
+    "a result that the play ignores": (
+        'fatal: [gpu1]: FAILED! => {"msg": "non-zero return code", "stderr": "sh: nvcc: not found"}\n'
+        '...ignoring\n\nTASK [b]\nfatal: [gpu1]: FAILED! => {"msg": "Missing sudo password"}\n',
+        "A right of this user is missing",
+    ),
+    "a note that is passed on": (
+        "slurmstepd: error: pyxis:     [INFO] Creating squashfs filesystem...\n"
+        "slurmstepd: error: pyxis:     Write failed because No space left on device\n",
+        "A disk is full",
+    ),
+    "an index that is skipped": (
+        "Could not fetch URL https://wheels.example/simple/torch/: There was a problem confirming the ssl "
+        "certificate: certificate verify failed - skipping\n"
+        "ERROR: Could not find a version that satisfies the requirement torch==9 (from versions: 2.0, 2.1)\n",
+        "TLS fails",
+    ),
+    "why a service does not start": (
+        "Unable to start service rasdaemon: Job for rasdaemon.service failed because a timeout was exceeded.\n"
+        "rasdaemon[7]: fatal: open /var/lib/ras/db: No space left on device\n",
+        "A disk is full",
+    ),
+    "what no retry mended": (
+        "RuntimeError: Error 802: system not yet initialized\nprobe failed\ngiving up after 3 probes\n",
+        "The fabric manager",
+    ),
+}
+
+
+@pytest.mark.parametrize(("log", "cause"), ROOTS.values(), ids=ROOTS)
+def test_the_root_is(log, cause):
+    assert _diagnose(log)[0].cause.startswith(cause)
