@@ -323,8 +323,8 @@ ROOTS = {
         "TLS fails",
     ),
     "why a service does not start": (
-        "Unable to start service rasdaemon: Job for rasdaemon.service failed because a timeout was exceeded.\n"
-        "rasdaemon[7]: fatal: open /var/lib/ras/db: No space left on device\n",
+        "Unable to start service ras: Job for ras.service failed because it took too long.\n"
+        "ras[7]: fatal: open /var/lib/ras/db: No space left on device\n",
         "A disk is full",
     ),
     "what no retry mended": (
