@@ -3,7 +3,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from statistics import median
 
@@ -11,7 +11,7 @@ from rekindle.flare.configuration import read_sites
 from rekindle.judge.check import Options, Result, fails, holds, register_claim, unknown
 from rekindle.judge.figures import does_improve
 from rekindle.judge.run import Run
-from rekindle.records.events import DeviceEvent, RoundEvent, TaskEvent, UseEvent
+from rekindle.records.events import DeviceEvent, RoundEvent, TaskEvent
 from rekindle.records.evidence import EvidenceLine
 
 from .aggregation import group_by_site
@@ -23,6 +23,25 @@ _OF_IT = 0.5
 """Correlation of a model with the one that it was made of; a gradient has less."""
 _FEW, _FEW_OF = 100, 0.005
 """Parameters that change: fewer than those of a layer, or a prompt, that is trained alone."""
+
+_NO_TRAINING: dict[str, tuple[str, Callable[[TaskEvent], object]]] = {
+    "idles": (
+        "{site} computes gradients, and no optimizer steps before it sends a model at {place}: what changed "
+        "in its model is no training.",
+        lambda event: (event.kept or 0.0) > _OF_IT,  # a gradient that is sent itself is no such model
+    ),
+    "vain": (
+        "{site} steps an optimizer that has no gradient in any round, and sends what nothing trained at "
+        "{place}: it may hold the parameters of an earlier model.",
+        lambda event: event.still,
+    ),
+    "rates": (
+        "{site}'s learning rate is 0 in every step for most of what has gradients, and it sends that at "
+        "{place}: freeze what is not to be trained by requires_grad=False.",
+        lambda event: True,
+    ),
+}
+"""What a note of a misuse says, and whether a result agrees with it."""
 
 
 @register_claim(
@@ -89,7 +108,7 @@ def every_site_trained(run: Run, options: Options) -> Iterator[Result]:
     moving = [line for line in results if line.event.round not in run.training.converged]
     yield from chain(_unchanged(moving), _idle(moving), _untrained_ranks(run))
     yield from chain(_blank(results), _uncompared(results), _silent_sites(run), _silent_ranks(run))
-    yield from chain(_partly(run), _hardly(run), _skipping(run), _unstepped(run), _vain(run), _rated(run))
+    yield from chain(_partly(run), _hardly(run), _skipping(run), _misused(run))
     if results:
         who = "Every site" if len(_trainers(run)) == len(run.spec.sites) else "Every site that trains"
         message = f"{who} sent back another model than it was sent, in {len(results)} results."
@@ -188,45 +207,14 @@ def _hardly(run: Run) -> Iterator[Result]:
         yield unknown(message, models[-1])
 
 
-def _misused(run: Run, by: str) -> Iterator[tuple[EvidenceLine[UseEvent], list[TaskEvent]]]:
-    """Yield each note of such a misuse, with the results of its site, of which there are some."""
+def _misused(run: Run) -> Iterator[Result]:
+    """Yield each site whose optimizer was noted to train nothing, if its results show no other training."""
     by_site = group_by_site(run)
     for note in run.misuses:
         theirs = [line.event for line in by_site.get(note.event.site, ())]
-        if note.event.by == by and theirs:
-            yield note, theirs
-
-
-def _unstepped(run: Run) -> Iterator[Result]:
-    """Yield each site that computes gradients which nothing applies; a gradient itself is no such model."""
-    for note, theirs in _misused(run, "idles"):
-        if all(event.kept and event.kept > _OF_IT for event in theirs):
-            message = (
-                f"{note.event.site} computes gradients, and no optimizer steps before it sends a model at "
-                f"{note.event.place}: what changed in its model is no training."
-            )
-            yield unknown(message, note)
-
-
-def _vain(run: Run) -> Iterator[Result]:
-    """Yield each site that leaves arrays as they are, and steps an optimizer that never has a gradient."""
-    for note, theirs in _misused(run, "vain"):
-        if all(event.still for event in theirs):
-            message = (
-                f"{note.event.site} steps an optimizer that has no gradient in any round, and sends what "
-                f"nothing trained at {note.event.place}: it may hold the parameters of an earlier model."
-            )
-            yield unknown(message, note)
-
-
-def _rated(run: Run) -> Iterator[Result]:
-    """Yield each site whose optimizer does not move most of what it computes gradients of."""
-    for note, _ in _misused(run, "rates"):
-        message = (
-            f"{note.event.site}'s learning rate is 0 in every step for most of what has gradients, and it "
-            f"sends that at {note.event.place}: freeze what is not to be trained by requires_grad=False."
-        )
-        yield unknown(message, note)
+        message, agrees = _NO_TRAINING.get(note.event.by, ("", bool))
+        if message and theirs and all(map(agrees, theirs)):
+            yield unknown(message.format(site=note.event.site, place=note.event.place), note)
 
 
 def _skipping(run: Run) -> Iterator[Result]:
