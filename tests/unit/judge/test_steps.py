@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from rekindle.judge.checks.metrics import loss_falls
 from rekindle.judge.figures import does_improve
 from rekindle.judge.means import does_add, find_flaws
 
@@ -158,10 +159,37 @@ FALLS, TURNS = (2.3, 1.9, 1.5, 1.6, 0.9, 0.4), (2.3, 1.9, 2.2, 1.6, 2.1, 1.7)
     ],
 )
 def test_what_sites_report_shows_whether_the_model_improves(of_sites, does):
+    assert does_improve(run_that_reports(of_sites)) == does
+
+
+def run_that_reports(of_sites, converged=()):
     results = [
-        SimpleNamespace(event=SimpleNamespace(site=site, round=number, time=number, metrics={name: value}))
+        SimpleNamespace(
+            event=SimpleNamespace(site=site, round=number, time=number, metrics={name: value}, relative=None)
+        )
         for site, figures in zip(SITES, of_sites, strict=True)
         for name, values in figures.items()
         for number, value in enumerate(values)
     ]
-    assert does_improve(SimpleNamespace(training=SimpleNamespace(results=results))) == does
+    return SimpleNamespace(
+        training=SimpleNamespace(results=results, models=[], converged=converged), find=lambda kind: []
+    )
+
+
+@pytest.mark.parametrize(
+    ("of_sites", "converged", "seen"),
+    [
+        ([{"acc": [0.9133] * 4}, {"acc": [0.92] * 4}], (), True),
+        ([{"acc": [0.91] * 3}, {"acc": [0.91] * 3}], (), True),
+        ([{"acc": [0.91] * 3}, {"acc": [0.92] * 3}], (), False),
+        ([{"acc": [0.91] * 4}, {"acc": [0.92] * 3 + [0.93]}], (), False),
+        ([{"acc": [1.0] * 4}, {"acc": [0.92] * 4}], (), False),
+        ([{"acc": [0.91] * 4}, {"acc": [0.92] * 4}], (2, 3), False),
+        ([{"acc": [0.91] * 4, "loss": [0.4, 0.3, 0.2, 0.1]}, {"acc": [0.92] * 4}], (), False),
+        ([{}, {}], (), False),
+    ],
+    ids=["each its own", "all one", "too few", "one moves", "the best", "a fixed point", "a loss", "none"],
+)
+def test_scores_that_never_move_are_seen(of_sites, converged, seen):
+    found = [result.message for result in loss_falls(run_that_reports(of_sites, converged))]
+    assert any("to the last digit" in message for message in found) == seen

@@ -33,6 +33,8 @@ _METRIC = r"validation metric (-?\d{1,9}(?:\.\d{1,30})?(?:e-?\d\d)?) from client
 _UNDONE = "as where what sites learn is undone, by differences of the wrong sign or scale or a high rate"
 _DEFAULTS = {"accuracy", "val_accuracy", "metrics", "AUC"}
 """Metrics by which recipes of NVFlare select the best model unless a job names another."""
+_STAYS, _ENDS = 6, {0.0, 1.0, 100.0}
+"""How often in all a score is the one before, where sites have their own; and what it cannot go beyond."""
 _GROWTH = 2.0
 """A model that grows so by each training, to the last round, diverges, where nothing else is reported."""
 _WORSE, _BLOWN, _BURST = 1.25, 3, 1000
@@ -172,13 +174,14 @@ def loss_falls(run: Run) -> Iterator[Result]:
 def _without_losses(run: Run, steps: list[list[float]]) -> Iterator[Result]:
     """Yield what scores and the size of models show of a training without a loss."""
     scores = list_series(run, is_score)
-    values = {value for reported in scores.values() for value in reported}
-    measured = run.training.converged or len(values) != 1 or values & {0.0, 1.0, 100.0}
-    if not measured and all(len(reported) > 2 for reported in scores.values()):
-        name = min(name for _, name in scores)
+    stays = all(len(values) > 2 and len({*values}) == 1 for values in scores.values())
+    first = [values[0] for values in scores.values()]
+    times = sum(len(values) - 1 for values in scores.values())
+    if stays and (times >= _STAYS or len({*first}) == 1) and not (run.training.converged or {*first} & _ENDS):
+        (site, name), values = min(scores.items())
         yield unknown(
-            f"Every site reported {name} {min(values):g} in every round, to the last digit, of models that "
-            "differ: it may not be measured."
+            f"Every site reported the same {name} in every round, to the last digit ({values[0]:g} at {site}), "
+            "of models that differ: it may not be measured, or nothing is learnt that it depends on."
         )
     if _rise([values[::-1] for values in scores.values()]):
         (site, name), series = min(scores.items())
