@@ -180,8 +180,8 @@ def _without_losses(run: Run, steps: list[list[float]]) -> Iterator[Result]:
     if stays and (times >= _STAYS or len({*first}) == 1) and not (run.training.converged or {*first} & _ENDS):
         (site, name), values = min(scores.items())
         yield unknown(
-            f"Every site reported the same {name} in every round ({values[0]:g} at {site}), to the last digit, "
-            "of models that differ: it may not be measured, or nothing is learnt that it depends on."
+            f"Every site reported the same {name} in every round ({values[0]:g} at {site}), to the last "
+            "digit, of models that differ: it may not be measured, or nothing is learnt that it depends on."
         )
     if _rise([values[::-1] for values in scores.values()]):
         (site, name), series = min(scores.items())
