@@ -184,8 +184,12 @@ def add_host(  # noqa: PLR0913 - each record of a host can be left out
 
 
 def add_placed(folder, job, spec, at=NOW):
-    """Write that a run was sent to a host, whose ``folder`` it is, by the spec in that file."""
-    placed = PlacedRecord(run="/r", payload="/p", spec=read_record(spec, RunSpec), at=at)
+    """Write that a run was sent to a host, whose ``folder`` it is, as that job, by the spec in that file."""
+    sent = read_record(spec, RunSpec)
+    sent = replace(sent, host=folder.name, job=replace(sent.job, name=job))
+    if spec.is_relative_to(folder):
+        write_record(spec, sent)
+    placed = PlacedRecord(run="/r", payload="/p", spec=sent, at=at)
     write_record(folder / f"{job}.placed.json", placed)
 
 

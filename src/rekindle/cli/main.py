@@ -156,8 +156,21 @@ def _failure(error: Exception) -> tuple[Complaint, int]:
         case OSError():
             what = f"{error.filename or 'The output'} cannot be used: {error.strerror}."
             return Complaint(what, "see its rights and room."), UNKNOWN
+    if unreadable := _explain_unreadable(error):
+        return unreadable, UNKNOWN
     traceback.print_exc()
     return Complaint("That is a bug of Rekindle.", "report the traceback above."), UNKNOWN
+
+
+def _explain_unreadable(error: Exception) -> Complaint | None:
+    """Return what no file system or record of ours has, where somebody made one; else None."""
+    if isinstance(error, RecursionError):
+        fix = "move out of the folder what lies a thousand folders deep in it."
+        return Complaint("Folders are nested too deeply to be read.", fix)
+    if isinstance(error, ValueError) and "null byte" in str(error):
+        fix = "see rekindle verify, which names the record that was altered."
+        return Complaint("A record has a name with a NUL character, which no file has.", fix)
+    return None
 
 
 def _print(text: str) -> None:

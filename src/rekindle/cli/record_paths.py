@@ -91,6 +91,10 @@ def gather_folders(given: list[Path]) -> tuple[dict[Path, Results], list[str]]:
             results[path] = gather_results(path)
         except RecordError as error:
             flaws.append(error)
+        except OSError as error:
+            flaws.append(
+                RecordError(f"{error.filename} cannot be read: {error.strerror}.", "see its rights.")
+            )
     if not results:
         raise flaws[0]
     return results, [str(flaw) for flaw in flaws]

@@ -25,6 +25,7 @@ def run(folder: Folder = NEWEST, json: Json = False) -> Answer:
 
     Raises:
         RecordError: there is no run, or the folder cannot be written.
+        SealError: a record that a report would be made of is not as it was sealed.
     """
     around = folder if is_results(folder) else find_results_above(folder)
     if around and (around is folder or is_host(folder) or (folder / folders.VERDICT).exists()):
@@ -32,6 +33,8 @@ def run(folder: Folder = NEWEST, json: Json = False) -> Answer:
         if trouble := seal.find_seal_trouble(around):
             results = gather_results(around)
             note = f"{trouble.message} Its reports are left as they are. {note}"
+        elif altered := seal.find_altered_record(around):
+            raise altered
         else:
             before = seal.take_digests(around)
             results = write_reports(around)

@@ -74,8 +74,8 @@ def run(
         RecordError: there is no run in the folder, or no public key in the file.
     """
     own = state.find_public_key()
-    expected = _read_key(key) if key else own and signature.format_fingerprint(own)
-    keys: Literal["yours", "asked", "any"] = "asked" if key else "yours" if own else "any"
+    expected = _read_key(key) if key is not None else own and signature.format_fingerprint(own)
+    keys: Literal["yours", "asked", "any"] = "asked" if key is not None else "yours" if own else "any"
     if certificate.is_certificate(results.resolve()):
         return _verify_certificate(results, expected, Verification([], keys), json)
     if results.suffix == ".html" and results.is_file():
@@ -217,9 +217,10 @@ def _read_key(key: str) -> str:
     if key.startswith("SHA256:"):
         return key
     path = Path(key)
-    if not path.exists():
+    if not key or not path.exists():
         raise RecordError(
-            f"{path} does not exist.", "name the file of a public key, or its fingerprint SHA256:…"
+            f"{key!r} is no file and no fingerprint.",
+            "name the file of a public key, or its fingerprint SHA256:…",
         )
     with suppress(OSError):
         if public := signature.parse_public_key(files.read_content(path.resolve(), _KEY_LIMIT)):

@@ -19,7 +19,7 @@ def sketch_made(event: TaskEvent) -> Sketch:
     """Return the sketch of the model that a site made, also where it sent the difference."""
     if event.kind != "WEIGHT_DIFF" or not event.sent:
         return event.sketch
-    return tuple(map(sum, zip(event.sent, event.sketch, strict=True)))
+    return tuple(map(sum, zip(event.sent, event.sketch, strict=False)))
 
 
 def share_left(event: TaskEvent) -> float:
@@ -39,7 +39,7 @@ def average_sketches(weights: Sequence[float], sketches: Sequence[Sketch]) -> Sk
 def reject_vector(vector: list[float], other: list[float]) -> list[float]:
     """Return the part of a vector that is at right angles to another."""
     share = sum(map(mul, vector, other)) / (sum(map(mul, other, other)) or math.inf)
-    return [value - share * along for value, along in zip(vector, other, strict=True)]
+    return [value - share * along for value, along in zip(vector, other, strict=False)]
 
 
 def is_same(first: Sketch | None, second: Sketch | None, tolerance: float = EXACT) -> bool:

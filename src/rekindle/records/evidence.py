@@ -63,11 +63,11 @@ def read_evidence(run_dir: Path) -> EvidenceRead:
         room -= len(content)
         texts = content.splitlines()
         for number, text in enumerate(texts, 1):
+            if not text.strip():
+                continue
             try:
                 evidence.lines.append(EvidenceLine(decode_event(text), name, number))
             except RecordError:
-                if not text.strip():
-                    continue
                 if path not in samples or number < len(texts) or content.endswith(b"\n"):
                     evidence.broken.append((name, number))
     return evidence

@@ -52,9 +52,6 @@ def judge_received(folder: Path, sent: RunSpec) -> VerdictRecord:
         verdict = make_verdict(sent.job, sent.host, "UNPROVEN", cause, _RUN_AGAIN)
         return replace(verdict, nonce=sent.nonce)
     if returned == spec:
-        if verdict.verdict == "PASS" and sent.clock and not (folder / folders.CLOCK).exists():
-            lost = "Nothing shows when the run was collected: clock.json is missing."
-            return replace(verdict, verdict="UNPROVEN", cause=lost, remedy=_RUN_AGAIN)
         return verdict
     return replace(verdict, verdict="UNPROVEN", cause=_difference(spec, returned), remedy=_RUN_AGAIN)
 
@@ -74,7 +71,18 @@ def judge_again(folder: Path, spec: RunSpec | None = None) -> VerdictRecord:
             message = f"{path} is missing, and nothing else shows what was sent to the host."
             raise RecordError(message, "put it back, or judge a copy of the run's folder alone.") from None
         return judge_run(folder, spec)
-    return judge_received(folder, placed.spec)
+    if (home.parents[1] / folders.PLAY_RECORD).exists():
+        spec = placed.spec
+        if (spec.host, spec.job.name) != (home.parent.name, home.name):
+            message = f"{folder} has the run of {spec.job.name} on {spec.host}: it was renamed, or put there."
+            raise RecordError(
+                message, "name the folder as it was, or judge a copy of the run's folder alone."
+            )
+    verdict = judge_received(folder, placed.spec)
+    if verdict.verdict == "PASS" and placed.spec.clock and not (folder / folders.CLOCK).exists():
+        lost = "Nothing shows when the run was collected: clock.json is missing."
+        return replace(verdict, verdict="UNPROVEN", cause=lost, remedy=_RUN_AGAIN)
+    return verdict
 
 
 def merge_given(sent: RunSpec, returned: RunSpec) -> RunSpec:

@@ -104,6 +104,27 @@ def check_folder(results: Path) -> None:
         raise SealError(message, f"see rekindle verify {results}, and measure again what was altered.")
 
 
+def find_altered_record(results: Path) -> SealError | None:
+    """Return that a record of a folder, of which reports are made, differs from its own seal; else None.
+
+    While a playbook writes to it, nothing tells that. A file that is not read may differ.
+    """
+    seal = _own_seal(results)
+    if not seal.signer or find_unsealed_play(results, seal):
+        return None
+    top = (folders.PLAY_RECORD, folders.FABRIC_RECORD)
+    for name, digest in sorted(seal.digests.items()):
+        if name.endswith(".json") and ("/" in name or name in top):
+            with suppress(OSError):
+                if files.digest_file(results / name) == digest:
+                    continue
+            return SealError(
+                f"{results} is not as it was sealed: {name} was altered, is missing or cannot be read.",
+                f"see rekindle verify {results}; no report is made of that.",
+            )
+    return None
+
+
 def seal_run(folder: Path) -> None:
     """Seal the files of results/<run>/<host>/<job> as they are.
 

@@ -5,6 +5,7 @@ import base64
 import hashlib
 import re
 import textwrap
+from contextlib import suppress
 from typing import Final
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -17,6 +18,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_ssh_private_key,
     load_ssh_public_key,
 )
+
+from rekindle.records import RecordError
 
 NAMESPACE: Final = b"rekindle"
 """What the signatures are for: no signature of these keys for something else is one of ours."""
@@ -98,10 +101,14 @@ def _strings(*parts: bytes) -> bytes:
 
 
 def _load(private: bytes) -> Ed25519PrivateKey:
-    key = load_ssh_private_key(private, password=None)
-    if not isinstance(key, Ed25519PrivateKey):
-        raise TypeError(f"The controller's key is {type(key).__name__}, and not of Ed25519.")
-    return key
+    with suppress(ValueError, UnsupportedAlgorithm):
+        key = load_ssh_private_key(private, password=None)
+        if isinstance(key, Ed25519PrivateKey):
+            return key
+    raise RecordError(
+        "The controller's own key is no private key of Ed25519, as OpenSSH has them.",
+        "bring rekindle/key back in $XDG_STATE_HOME or ~/.local/state, or remove it to have a new one made.",
+    )
 
 
 def _line(key: Ed25519PublicKey) -> str:

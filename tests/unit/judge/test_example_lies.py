@@ -269,6 +269,17 @@ def test_it_passes_as_it_was_recorded(example):
     assert result_of(verdict, "saved_models_load").state == "holds"
 
 
+def test_a_result_whose_weights_have_no_sketch_is_no_good_one(example):
+    of_results(lambda event: {**event, "names": "1" * 64, "sketch": []})(example)
+    rule = result_of(judge_run(example), "results_are_good")
+    assert (rule.state, "no sketch" in rule.message) == ("unknown", True)
+
+
+def test_sketches_of_unlike_lengths_are_no_pass_and_no_traceback(example):
+    one_result(kind="WEIGHT_DIFF", sketch=[1.0, 2.0, 3.0], sent=[1.0, 2.0])(example)
+    assert judge_run(example).verdict != "PASS"
+
+
 def test_a_gradient_that_is_sent_itself_is_no_lie(example):
     misused("idles", kept=0.1)(example)
     assert not [result for result in judge_run(example).evidence if "computes gradients" in result.message]

@@ -55,6 +55,14 @@ def test_a_run_that_stood_passes(clean_run, moment):
     assert (verdict.verdict, verdict.cause) == ("PASS", None)
 
 
+def test_a_gap_in_the_samples_is_no_longer_than_the_suspension(clean_run):
+    stand_still(clean_run, after_the_last_word(clean_run))
+    with json_in(clean_run / "ended.json") as ended:
+        ended["suspensions"][0]["until"] -= STOOD_S
+    rule = result_of(judge_run(clean_run), "sampled_all_along")
+    assert (rule.state, "The driver took no sample for " in rule.message) == ("unknown", True)
+
+
 def test_nothing_is_written_in_a_suspension(clean_run):
     when = in_the_last_round(clean_run)
     with json_in(clean_run / "ended.json") as ended:

@@ -96,6 +96,24 @@ def test_a_run_of_which_nobody_knows_when_it_was_collected_is_no_pass(clean_run,
 
 
 @pytest.mark.parametrize(
+    ("asked", "error_s", "cause"),
+    [
+        (
+            "2099-01-01T00:00:00Z",
+            9e5,
+            "The host's clock may be off by 900000 s: that places the run nowhere.",
+        ),
+        ("2025-12-31T00:00:00Z", 0.1, "The run was collected before its nonce was made."),
+    ],
+)
+def test_a_clock_that_places_the_run_nowhere_is_no_proof(clean_run, sent, results, asked, error_s, cause):
+    sent = replace(sent, clock=Clock(offset_s=0.0, error_s=0.1, asked="2026-01-01T00:00:00Z"))
+    under(clean_run, sent)
+    verdict = keep(clean_run, sent, results, clock=Clock(offset_s=0.0, error_s=error_s, asked=asked))
+    assert (verdict.verdict, verdict.cause) == ("UNPROVEN", cause)
+
+
+@pytest.mark.parametrize(
     ("found", "kind"), [(None, "PASS"), ("right", "PASS"), ("0" * 64, "UNPROVEN"), ("", "UNPROVEN")]
 )
 def test_a_payload_that_was_exchanged_on_the_host_is_named(clean_run, sent, results, found, kind):

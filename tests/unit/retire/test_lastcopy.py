@@ -12,7 +12,7 @@ from samples.edits import under
 from samples.hosts import built
 
 from rekindle import capsule, locks
-from rekindle.records import EnvRecord, RecordError, RetiredRecord, RunSpec, read_record
+from rekindle.records import Clock, EnvRecord, RecordError, RetiredRecord, RunEnd, RunSpec, read_record
 from rekindle.results import state
 from rekindle.retire import lastcopy
 
@@ -130,7 +130,10 @@ def test_a_last_copy_is_judged_here_by_what_was_sent(tmp_path, alter, judged):
     spec = read_record(RUNS / "pt_ddp-cpu-2" / "spec.json", RunSpec)
     run = tmp_path / "retired" / "runs" / "pt_ddp-0123456789ab"
     shutil.copytree(RUNS / "pt_ddp-cpu-2", run)
-    spec = state.agree_nonce(f"/r/runs/{run.name}", replace(spec, host="gpu-9"), again=False)
+    clock = Clock(offset_s=0.0, error_s=0.1, asked=read_record(run / "ended.json", RunEnd).started)
+    sent = replace(spec, host="gpu-9", clock=clock)
+    spec = state.agree_nonce(f"/r/runs/{run.name}", sent, again=False)
+    state.keep_spec(f"/r/runs/{run.name}", spec)
     under(run, spec)
     if alter:
         (run / alter).unlink()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of sites, as our component at the server recorded them: all of them, sound, and their own."""
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,6 +17,8 @@ from rekindle.judge.tasks import TRAINS
 from rekindle.records.events import DeviceEvent, RoundEvent, Sketch, TaskEvent
 from rekindle.records.evidence import EvidenceLine
 
+_NO_NAMES = hashlib.sha256(b"").hexdigest()
+"""Of a result without floating-point numbers."""
 _AGGREGATED = r"Contribution from (\S{1,200}) ACCEPTED by the aggregator at round"
 """A site's message when it aggregates a result of swarm learning."""
 
@@ -70,6 +73,8 @@ def _bad_results(run: Run) -> Iterator[Result]:
             yield fails(f"{whose} is not finite.", line)
         elif event.kind == "METRICS" and not event.values:
             yield fails(f"{whose} has no metric that is a number.", line)
+        elif event.names not in {None, _NO_NAMES} and not event.sketch:
+            yield unknown(f"{whose} has names of weights, and no sketch of them.", line)
 
 
 def _bad_ends(run: Run) -> Iterator[Result]:

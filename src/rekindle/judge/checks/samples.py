@@ -8,9 +8,19 @@ from itertools import pairwise
 from rekindle.judge.check import Result, register_check, unknown
 from rekindle.judge.run import Run
 from rekindle.records.events import RoundEvent, SampleEvent
+from rekindle.records.run import Suspension
 
 _GAP_S = 30.0
 """Samples are a second apart, 3.2 s at most in recorded runs on a host with too few cores; NVML may hang."""
+
+
+def _measure_gap(run: Run, before: float, after: float) -> float:
+    """Return the seconds between two samples in which the run was not suspended, as far as that is known."""
+    spans = run.ended.suspensions if run.ended else ()
+    if len(spans) == Suspension.MOST or (spans and run.spec.over_hosts):
+        return 0.0
+    stopped = sum(max(0.0, min(after, span.until) - max(before, span.since)) for span in spans)
+    return after - before - stopped
 
 
 @register_check(
@@ -32,8 +42,8 @@ def sampled_all_along(run: Run) -> Iterator[Result]:
             yield unknown(f"The samples{where} do not reach from before the first round to after the last.")
         if node == run.nodes[0] and run.ended and run.started is not None:
             times = [run.started, *times, run.started + run.ended.duration_s]
-        gap = max((after - before for before, after in pairwise(times)), default=0.0)
-        if gap > _GAP_S and not (run.ended and run.ended.suspensions):
+        gap = max((_measure_gap(run, *pair) for pair in pairwise(times)), default=0.0)
+        if gap > _GAP_S:
             yield unknown(f"The driver took no sample{where} for {gap:.0f} s.")
         for line in samples:
             if missing := run.spec.gpus_on(node) - line.event.gpus.keys() - line.event.unanswered.keys():

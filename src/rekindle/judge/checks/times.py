@@ -16,6 +16,8 @@ from rekindle.records.events import RoundEvent
 from rekindle.records.evidence import EvidenceLine
 
 _ROUNDING_S = 1.0
+_VAGUE_S = 600.0
+"""Error of a host's clock; what is known no better shows nothing."""
 """The record of a run's start has whole seconds."""
 _ZONES_S = 14 * 3600
 """Furthest from UTC that a time zone is."""
@@ -163,6 +165,9 @@ def made_under_its_nonce(run: Run) -> Iterator[Result]:
     placed = parse_time(before.asked).timestamp()
     slack = _ROUNDING_S + SLACK_S + (_NODES_S if run.spec.allocation else 0.0)
     clocks = [before, after] if after else [before]
+    if (off := max(clock.error_s for clock in clocks)) > _VAGUE_S:
+        yield unknown(f"The host's clock may be off by {off:.0f} s: that places the run nowhere.")
+        return
     first = placed + min(clock.offset_s - clock.error_s for clock in clocks) - slack
     if run.started is not None and run.started < first:
         message = f"The run began {first - run.started:.0f} s before its nonce was made: it is an older run."
@@ -173,6 +178,9 @@ def made_under_its_nonce(run: Run) -> Iterator[Result]:
     if after is None or run.ended is None:
         return
     collected = parse_time(after.asked).timestamp()
+    if collected < placed - slack:
+        yield unknown("The run was collected before its nonce was made.", folders.CLOCK)
+        return
     took = run.ended.duration_s + (run.ended.waited_s or 0.0)
     if took > collected - placed + slack:
         message = (
