@@ -4,6 +4,7 @@
 import json
 import os
 import shutil
+import subprocess
 
 import pytest
 from samples.edits import edit
@@ -58,7 +59,7 @@ def test_a_run_in_the_place_of_another_is_not_judged_as_that(run, call):
     assert call("judge", shutil.copytree(host, host.parents[1] / "kept") / "tf_mirrored")[0] == 0
 
 
-def test_folders_too_deep_to_read_are_a_sentence(run, call, monkeypatch):
+def test_folders_too_deep_to_read_are_a_sentence(run, call):
     base = os.open(run, os.O_RDONLY)
     for _ in range(1_100):
         os.mkdir("d", dir_fd=base)
@@ -67,7 +68,7 @@ def test_folders_too_deep_to_read_are_a_sentence(run, call, monkeypatch):
     os.close(base)
     status, _, err = call("verify", run.parents[1])
     assert (status, err.count("\n"), "nested too deeply" in err) == (3, 1, True), err
-    os.rename(run / "d", run.parents[1].with_name("deep"))
+    subprocess.run(["rm", "-r", run / "d"], check=True)  # pytest's own way to remove it is too deep, too
 
 
 def test_a_name_that_no_file_has_is_a_sentence(run, call):
