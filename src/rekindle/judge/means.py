@@ -84,15 +84,19 @@ def _step_rate(events: list[TaskEvent], model: Sketch) -> float | None:
 def does_add(rounds: Sequence[Round]) -> bool:
     """Return whether each model is the one before and a sum of the results, whatever their factors.
 
-    What is sent as weights is a change then, as a gradient is. Of more results than half of a sketch's sums,
-    chance may make that.
+    What is sent as weights is a change then, as a gradient is.
     """
     return len(rounds) > 1 and all(
-        2 * len(events) <= sum(map(bool, model))
+        _is_told(model, events)
         and all(event.kind == "WEIGHTS" and len(event.sent) == len(model) for event in events)
         and _lies_in([*map(sub, model, events[0].sent)], [[*event.sketch] for event in events])
         for events, model in rounds
     )
+
+
+def _is_told(model: Sketch, results: Sequence[TaskEvent]) -> bool:
+    """Whether so few results made a model, if it is made of them: of more, chance makes half of its sums."""
+    return 2 * len(results) <= sum(map(bool, model))
 
 
 def _lies_in(step: list[float], results: list[list[float]], rest: float = _REST) -> bool:
@@ -117,18 +121,14 @@ def _adds_up(rounds: Sequence[Round]) -> bool:
 
 
 def _is_stale(rounds: Sequence[Round]) -> bool:
-    """Whether each step after the first is one of earlier results, and what sites sent in its round is not.
-
-    Of more results than half of a sketch's sums, chance may make that: such rounds tell nothing.
-    """
+    """Whether each step after the first is one of earlier results, and that of its own round is not."""
     told = []
-    for number, (events, model) in enumerate(rounds[1:], 1):
-        earlier = [event for before, _ in rounds[:number] for event in before]
-        made = [sketch_made(event) for event in earlier]
+    so_far = accumulate((events for events, _ in rounds), add)
+    for earlier, (events, model) in zip(so_far, rounds[1:], strict=False):
         change, step = _steps(events, model)
-        near = _APART * math.hypot(*model)
-        if 2 * len(earlier) <= sum(map(bool, model)) and min(math.hypot(*change), math.hypot(*step)) > near:
-            ways = [[*map(sub, one, events[0].sent)] for one in made]
+        moves = min(math.hypot(*change), math.hypot(*step)) > _APART * math.hypot(*model)
+        if moves and _is_told(model, earlier):
+            ways = [[*map(sub, sketch_made(event), events[0].sent)] for event in earlier]
             told.append(_lies_in(step, ways, _MIXED) and not _lies_in(change, ways))
     return any(told) and all(told)
 
@@ -202,7 +202,7 @@ def is_mean(model: Sketch, events: Sequence[TaskEvent]) -> bool:
 def _is_mix(model: Sketch, events: Sequence[TaskEvent]) -> bool:
     """Return whether a model is a mean of results by weights that nobody told."""
     first, *others = (sketch_made(event) for event in events)
-    if any(len(one) != len(model) for one in (first, *others)) or 2 * len(events) > sum(map(bool, model)):
+    if any(len(one) != len(model) for one in (first, *others)) or not _is_told(model, events):
         return False
     ways = [[*map(sub, one, first)] for one in others]
     apart = all(math.hypot(*way) > _APART * math.hypot(*model) for way in ways)

@@ -60,26 +60,24 @@ def judge_again(folder: Path, spec: RunSpec | None = None) -> VerdictRecord:
     """Judge a run in ``folder`` by the spec that was sent, if that is recorded beside it, else by ``spec``.
 
     Raises:
-        RecordError: there is no run, or what was sent cannot be read, or is missing from its results folder.
+        RecordError: there is no run, what was sent cannot be read, or its results folder has no such run.
     """
     home = folder.resolve()
     path = locate_placed(home.parent, home.name)
+    in_results = (home.parent.parent / folders.PLAY_RECORD).exists()
     try:
         placed = read_record(path, PlacedRecord)
     except MissingError:
-        if (home.parents[1] / folders.PLAY_RECORD).exists() and (home / folders.SPEC).exists():
+        if in_results and (home / folders.SPEC).exists():
             message = f"{path} is missing, and nothing else shows what was sent to the host."
             raise RecordError(message, "put it back, or judge a copy of the run's folder alone.") from None
         return judge_run(folder, spec)
-    if (home.parents[1] / folders.PLAY_RECORD).exists():
-        spec = placed.spec
-        if (spec.host, spec.job.name) != (home.parent.name, home.name):
-            message = f"{folder} has the run of {spec.job.name} on {spec.host}: it was renamed, or put there."
-            raise RecordError(
-                message, "name the folder as it was, or judge a copy of the run's folder alone."
-            )
-    verdict = judge_received(folder, placed.spec)
-    if verdict.verdict == "PASS" and placed.spec.clock and not (folder / folders.CLOCK).exists():
+    sent = placed.spec
+    if in_results and (sent.host, sent.job.name) != (home.parent.name, home.name):
+        message = f"{folder} has the run of {sent.job.name} on {sent.host}: it was renamed, or put there."
+        raise RecordError(message, "name the folder as it was, or judge a copy of the run's folder alone.")
+    verdict = judge_received(folder, sent)
+    if verdict.verdict == "PASS" and sent.clock and not (folder / folders.CLOCK).exists():
         lost = "Nothing shows when the run was collected: clock.json is missing."
         return replace(verdict, verdict="UNPROVEN", cause=lost, remedy=_RUN_AGAIN)
     return verdict

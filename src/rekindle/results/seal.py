@@ -97,8 +97,7 @@ def check_folder(results: Path) -> None:
     own = signature.format_fingerprint(signature.format_public_key(state.provide_key()))
     with storage.lock_folder(results):
         found = list_differences(read_seal(results, own).digests, digest_files(results))
-    records = (folders.PLAY_RECORD, folders.FABRIC_RECORD)
-    if differences := [says for name, says in found.items() if "/" in name or name in records]:
+    if differences := [says for name, says in found.items() if _is_recorded(name)]:
         more = f" {len(differences) - 1} more differ." if differences[1:] else ""
         message = f"{results} is not as it was sealed: {differences[0]}{more}"
         raise SealError(message, f"see rekindle verify {results}, and measure again what was altered.")
@@ -109,20 +108,21 @@ def find_altered_record(results: Path) -> SealError | None:
 
     While a playbook writes to it, nothing tells that. A file that is not read may differ.
     """
-    seal = _own_seal(results)
-    if not seal.signer or find_unsealed_play(results, seal):
-        return None
-    top = (folders.PLAY_RECORD, folders.FABRIC_RECORD)
-    for name, digest in sorted(seal.digests.items()):
-        if name.endswith(".json") and ("/" in name or name in top):
-            with suppress(OSError):
-                if files.digest_file(results / name) == digest:
-                    continue
-            return SealError(
-                f"{results} is not as it was sealed: {name} was altered, is missing or cannot be read.",
-                f"see rekindle verify {results}; no report is made of that.",
-            )
+    sealed = _ended_seal(results).digests
+    for name in sorted(name for name in sealed if name.endswith(".json") and _is_recorded(name)):
+        with suppress(OSError):
+            if files.digest_file(results / name) == sealed[name]:
+                continue
+        return SealError(
+            f"{results} is not as it was sealed: {name} was altered, is missing or cannot be read.",
+            f"see rekindle verify {results}; no report is made of that.",
+        )
     return None
+
+
+def _is_recorded(name: str) -> bool:
+    """Whether a file of a results folder is what reports and certificates are made of, and none of them."""
+    return "/" in name or name in (folders.PLAY_RECORD, folders.FABRIC_RECORD)
 
 
 def seal_run(folder: Path) -> None:
@@ -162,12 +162,7 @@ def take_digests(results: Path) -> dict[str, str] | None:
 
     None if they are not sealed: there is no seal, or a playbook that wrote to the folder did not end.
     """
-    if not (results / folders.SUMS).exists():
-        return None
-    seal = _own_seal(results)
-    if not seal.signer or find_unsealed_play(results, seal):
-        return None
-    return digest_files(results, but=list_runs(results))
+    return digest_files(results, but=list_runs(results)) if _ended_seal(results).signer else None
 
 
 def seal_folder(results: Path, before: Mapping[str, str] | None) -> None:
@@ -329,6 +324,12 @@ def _own_seal(results: Path) -> Seal:
     with suppress(SealError):
         return _read_own_seal(results)
     return Seal()
+
+
+def _ended_seal(results: Path) -> Seal:
+    """Return that seal, but an empty one while a playbook that wrote to the folder did not end."""
+    seal = _own_seal(results)
+    return Seal() if find_unsealed_play(results, seal) else seal
 
 
 def _read_own_seal(results: Path) -> Seal:

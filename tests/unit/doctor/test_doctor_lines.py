@@ -317,7 +317,7 @@ ROOTS = {
         "A disk is full",
     ),
     "an index that is skipped": (
-        "Could not fetch URL https://wheels.example/simple/torch/: There was a problem confirming the ssl "
+        "Could not fetch URL wheels/torch.html: There was a problem confirming the ssl "
         "certificate: certificate verify failed - skipping\n"
         "ERROR: Could not find a version that satisfies the requirement torch==9 (from versions: 2.0, 2.1)\n",
         "TLS fails",

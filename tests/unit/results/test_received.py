@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import tarfile
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -93,6 +94,11 @@ def test_a_run_of_which_nobody_knows_when_it_was_collected_is_no_pass(clean_run,
     add_placed(here.parent, "pt_ddp", here / "spec.json")
     verdict = collection.judge_again(here)
     assert (verdict.verdict, "clock.json is missing" in verdict.cause) == ("UNPROVEN", True)
+
+
+def test_a_folder_at_the_root_is_in_no_results():
+    with pytest.raises(RecordError, match="nowhere"):
+        collection.judge_again(Path("/nowhere"))
 
 
 @pytest.mark.parametrize(

@@ -175,9 +175,9 @@ def _without_losses(run: Run, steps: list[list[float]]) -> Iterator[Result]:
     """Yield what scores and the size of models show of a training without a loss."""
     scores = list_series(run, is_score)
     stays = all(len(values) > 2 and len({*values}) == 1 for values in scores.values())
-    first = [values[0] for values in scores.values()]
+    first = {values[0] for values in scores.values()}
     times = sum(len(values) - 1 for values in scores.values())
-    if stays and (times >= _STAYS or len({*first}) == 1) and not (run.training.converged or {*first} & _ENDS):
+    if stays and (times >= _STAYS or len(first) == 1) and not (run.training.converged or first & _ENDS):
         (site, name), values = min(scores.items())
         yield unknown(
             f"Every site reported the same {name} in every round ({values[0]:g} at {site}), to the last "
