@@ -207,6 +207,9 @@ LIES = {
         "every loss rises in every round": of_results(
             lambda event: {**event, "metrics": {"loss": 1.0 + event["round"]}}
         ),
+        "every error rises in every round, and no loss is reported": of_results(
+            lambda event: {**event, "metrics": {"val_mse": 1.0 + event["round"]}}
+        ),
         "every loss is far above the first from then on": of_results(
             lambda event: {**event, "metrics": {"loss": (0.3, 30.0, 4.0)[event["round"]]}}
         ),

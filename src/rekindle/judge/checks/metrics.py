@@ -130,7 +130,9 @@ def _parsed(line: str) -> Any:
 
 
 def _no_course(run: Run) -> str | None:
-    shown = list_series(run, is_loss) or list_series(run, is_score) or len(_list_growth(run)) > 1
+    shown = (
+        any(list_series(run, kind) for kind in (is_loss, is_error, is_score)) or len(_list_growth(run)) > 1
+    )
     return None if shown or run.find(RoundEvent) else "No site reported a loss or a score, or trained twice."
 
 
@@ -146,8 +148,8 @@ def _list_growth(run: Run) -> list[float]:
 )
 def loss_falls(run: Run) -> Iterator[Result]:
     """Where no loss falls, not every change of the model grows in every round. Where none is reported, not
-    every score falls, nor does a model grow in every round of which each training made it much larger. A
-    loss that ranks record is finite in every epoch, and lower at the end than at the start.
+    every error rises, nor does every score fall, nor a model grow in every round of which each training made
+    it much larger. A loss that ranks record is finite in every epoch, and lower at the end than at the start.
     """
     yield from _of_ranks(run)
     losses = list_series(run, is_loss)
@@ -156,12 +158,13 @@ def loss_falls(run: Run) -> Iterator[Result]:
         if all(len(values) > 2 and values[0] and len({*values}) == 1 for values in theirs):
             yield unknown(f"{site} reported a loss of {theirs[0][0]:g} in every round, to the last digit.")
     steps = [[line.event.trained or 0.0 for line in lines] for lines in group_by_site(run).values()]
-    if _diverge(losses.values()):
-        (site, name), values = min(losses.items())
+    falling = losses or list_series(run, is_error)
+    if _diverge(falling.values()):
+        (site, name), values = min(falling.items())
         grew = f"The {name} of every site is far above its first in later rounds"
         yield unknown(f"{grew}, at {site} {values[0]:.4g} and then up to {max(values):.4g}, {_UNDONE}.")
-    elif _rise(losses.values()):
-        (site, name), values = min(losses.items())
+    elif _rise(falling.values()):
+        (site, name), values = min(falling.items())
         grew = f"The {name} of every site rises in every round"
         yield unknown(f"{grew}, at {site} from {values[0]:.4g} to {values[-1]:.4g}, {_UNDONE}.")
     elif _rise(steps) and losses and all(values[-1] >= values[0] for values in losses.values()):
