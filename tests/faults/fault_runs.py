@@ -107,6 +107,8 @@ class Outcome:
     """From the fault to the end of the run; None if the driver did not live to record one."""
     left: tuple[str, ...]
     """Processes of the run that are there when its driver has gone."""
+    run: Path
+    """The run's folder: the second one's, where the first lost a port."""
 
 
 def inject(fault, host_folder, work):
@@ -159,6 +161,7 @@ def _outcome(work, verdict, seen, left):
         cause=verdict.cause or "",
         seconds=None if at is None or seen is None else round(seen - at, 1),
         left=left,
+        run=work / "run",
     )
 
 

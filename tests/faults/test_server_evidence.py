@@ -45,8 +45,8 @@ def runs(host_records, tmp_path_factory):
     """Return the folders of the same job whose server records and cannot."""
     works = {name: tmp_path_factory.mktemp(name.replace(" ", "-")) for name in RUNS}
     with ThreadPoolExecutor(len(RUNS)) as pool:
-        list(pool.map(lambda name: inject(RUNS[name], host_records, works[name]), RUNS))
-    return {name: work / "run" for name, work in works.items()}
+        outcomes = list(pool.map(lambda name: inject(RUNS[name], host_records, works[name]), RUNS))
+    return {name: outcome.run for name, outcome in zip(RUNS, outcomes, strict=True)}
 
 
 def _of(run, kind):
