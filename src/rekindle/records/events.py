@@ -180,7 +180,7 @@ class ModelEvent(Event, kw_only=True, frozen=True, tag="model"):
     sha256: Digest | None = None
     error: Text | None = None
     values: Integer = 0
-    """Floating-point numbers in it; the fields below cover them."""
+    """Floating-point numbers in it, or integers where it has no others; the fields below cover them."""
     infinite: Integer = 0
     """How many of them are infinite or NaN, as in a mask of attention."""
     norm: Number | None = None

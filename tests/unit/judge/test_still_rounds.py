@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A last round in which sites only measure the model, which they send back as it is."""
+"""A last round in which sites only measure the model: they send it back as it is, or nothing new."""
 
 from dataclasses import replace
 
@@ -49,3 +49,32 @@ def test_a_model_that_all_sites_send_back_stays(judged):
 
 def test_a_model_that_stays_though_a_site_trained_is_a_failure(judged):
     assert judged("global_model_is_the_mean", {1: SUMS, 2: (14.0, 12.0)}) == "fails"
+
+
+TREES = {
+    "sketch": (),
+    "sent": (),
+    "moved": None,
+    "trained": None,
+    "kept": None,
+    "alike": None,
+    "relative": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("grown", "metrics", "state"),
+    [
+        ((9.0, 0.0), {"accuracy": 0.9}, "holds"),
+        ((9.0, 0.0), {}, "unknown"),
+        ((0.0, 0.0), {"auc": 1.0}, "unknown"),
+    ],
+)
+def test_no_new_trees_are_right_where_earlier_ones_are_measured(clean_run, grown, metrics, state):
+    results = [
+        make_result(f"site-{site}", number, **TREES, norm=norm, metrics=metrics)
+        for number, norm in enumerate(grown)
+        for site in COUNTS
+    ]
+    run = replace(open_run(clean_run), lines=record_events(results))
+    assert CHECKS["every_site_trained"].result(run).state == state

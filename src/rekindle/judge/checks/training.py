@@ -138,7 +138,12 @@ def _wrong(event: TaskEvent) -> str | None:
         return f"{where} sent back the model that it was sent: it did not train, {why}."
     if event.controls == 0:
         return f"{where} sent SCAFFOLD controls that are all zeros."
-    return f"{where} sent zeros." if event.norm == 0 else None
+    return f"{where} sent zeros." if event.norm == 0 and not _is_whole(event) else None
+
+
+def _is_whole(event: TaskEvent) -> bool:
+    """Whether the numbers of a result are integers alone, which nothing is compared with."""
+    return event.moved is None and not event.sketch
 
 
 def _idle(results: _Results) -> Iterator[Result]:
@@ -161,6 +166,10 @@ def _blank(results: _Results) -> Iterator[Result]:
             f"in {blank.event.site}'s result, and were not in the model that it was sent."
         )
         yield unknown(message, blank)
+    trained = {line.event.site for line in results if line.event.norm}
+    zeros = (line for line in results if line.event.norm == 0 and _is_whole(line.event))
+    if zero := next((line for line in zeros if line.event.site not in trained or not line.event.metrics), None):
+        yield unknown(f"{zero.event.site} sent integers that are all 0: nothing shows that it trained.", zero)
     if raw := next((line for line in results if not line.event.values), None):
         message = (
             f"{raw.event.site} sent {raw.event.bytes} bytes that are no numbers, as trees and ciphertexts "
