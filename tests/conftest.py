@@ -32,6 +32,7 @@ SCOPES = {
     "tests/hosts/test_slurm.py": "slurm",
     "tests/hosts/test_slurm_faults.py": "slurm",
     "tests/unit/capsule/test_wheelhouse.py": "wheelhouse",
+    "tests/unit/doctor/test_collectors.py": "field",
     "tests/unit/doctor/test_field.py": "field",
     "tests/unit/report/test_callback.py": "callback",
     "tests/unit/report/test_callback_refusals.py": "refusals",

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line, called as a user calls it; and runs collected by a user of the test's own."""
+"""The command line, called as a user calls it; results, and runs collected by a user of the test's own."""
 
 import json
+import shutil
 import sys
 
 import jsonschema
 import pytest
 from msgspec.structs import replace
 from samples.edits import packed, under
+from samples.folders import add_host, add_placed, fill
 
 from rekindle import cli
 from rekindle.records import PlacedRecord, RunSpec, read_record, write_record
@@ -63,3 +65,15 @@ def bring(clean_run, own_state):
         return results / host / "pt_ddp"
 
     return collect
+
+
+@pytest.fixture
+def results(tmp_path, recordings):
+    """Return a results folder with a job that passed on one host and one that never was on another."""
+    folder = fill(tmp_path / "results", "gpu-1", "gpu-2")
+    add_host(folder, "gpu-1", verdict=None)
+    add_host(folder, "gpu-2", verdict=None)
+    shutil.copytree(recordings / "runs/pt_ddp-cpu-2", folder / "gpu-1/pt_ddp")
+    shutil.copy(recordings / "h200-x2/env.json", folder / "gpu-1/env.json")
+    add_placed(folder / "gpu-1", "pt_ddp", folder / "gpu-1/pt_ddp/spec.json")
+    return folder

@@ -13,25 +13,12 @@ import jsonschema
 import pytest
 from msgspec.structs import replace
 from runners.commands import capture_command
-from samples.folders import FAIL, add_host, add_placed, fill, three_hosts
+from samples.folders import FAIL, add_host, fill, three_hosts
 
 from rekindle.capsule.wheelhouse import LockBundle
 from rekindle.cli.verbs import HELP, load_verb
-from rekindle.records import write_record
 
 NAMES = [name for name in HELP if name != "schema"]
-
-
-@pytest.fixture
-def results(tmp_path, recordings):
-    """Return a results folder with a job that passed on one host and one that never was on another."""
-    folder = fill(tmp_path / "results", "gpu-1", "gpu-2")
-    add_host(folder, "gpu-1", verdict=None)
-    add_host(folder, "gpu-2", verdict=None)
-    shutil.copytree(recordings / "runs/pt_ddp-cpu-2", folder / "gpu-1/pt_ddp")
-    shutil.copy(recordings / "h200-x2/env.json", folder / "gpu-1/env.json")
-    add_placed(folder / "gpu-1", "pt_ddp", folder / "gpu-1/pt_ddp/spec.json")
-    return folder
 
 
 def process(*arguments, stdout=subprocess.PIPE, **environ):
@@ -197,64 +184,6 @@ def test_json_of_a_bundle_is_apart_from_its_progress(call, results, monkeypatch)
     found = json.loads(out)
     assert found[0]["files"] == 2
     jsonschema.validate(found, json.loads(call("schema", "bundle")[1]))
-
-
-def test_judge_takes_results_a_host_a_job_and_a_workspace(call, results, recordings):
-    status, out, _ = call("judge", results)
-    assert status == 1
-    assert "pt_ddp: PASS" in out
-    assert "gpu-2 pt_ddp: SKIPPED: No verdict was collected." in out
-    assert call("judge", results / "gpu-1")[0] == 0
-    assert call("judge", results / "gpu-1/pt_ddp")[0] == 0
-    assert call("judge", results / "gpu-2")[0] == 1
-    assert call("judge", recordings / "foreign/poc")[0] == 1
-
-
-@pytest.mark.parametrize("content", ['{"run": 7, "config": {"lr": 0.1}}', '{"schema": "mine/1"}', "[1, 2]"])
-@pytest.mark.parametrize("name", ["run.json", "host.json", "spec.json", "plan.json"])
-def test_judge_takes_a_workspace_with_records_of_its_own(call, recordings, tmp_path, name, content):
-    workspace = shutil.copytree(recordings / "foreign/simulator-crash", tmp_path / "workspace")
-    unnamed = call("judge", workspace)
-    (workspace / name).write_text(content)
-    assert call("judge", workspace) == unnamed
-    assert unnamed[0] == 1
-
-
-def test_a_run_that_is_broken_keeps_no_other_from_being_judged(call, results):
-    shutil.copytree(results / "gpu-1/pt_ddp", results / "gpu-2/pt_ddp")
-    add_placed(results / "gpu-2", "pt_ddp", results / "gpu-2/pt_ddp/spec.json")
-    assert call("judge", results)[0] == 0
-    (results / "gpu-2/pt_ddp/spec.json").write_text("{}")
-    status, out, _ = call("judge", results)
-    assert (status, "pt_ddp: PASS" in out) == (1, True)
-    assert "UNPROVEN: The host's files are not a run of pt_ddp: spec.json is not a valid RunSpec" in out
-
-
-@pytest.mark.parametrize("alter", ["unlink", "mkdir", "write"])
-def test_what_was_sent_and_cannot_be_read_is_no_leave_to_believe_the_host(call, results, alter):
-    placed = results / "gpu-1/pt_ddp.placed.json"
-    placed.unlink()
-    if alter != "unlink":
-        placed.mkdir() if alter == "mkdir" else placed.write_text("{}")
-    for folder in (results, results / "gpu-1", results / "gpu-1/pt_ddp"):
-        status, out, err = call("judge", folder)
-        assert (status > 0, "PASS" in out, "pt_ddp.placed.json" in out + err) == (True, False, True)
-
-
-def test_a_run_is_required_as_it_was_sent_whatever_its_verdict_says(call, results):
-    run = results / "gpu-1/pt_ddp"
-    write_record(run / "verdict.json", replace(FAIL, host="gpu-1", verdict="SKIPPED", required=False))
-    (run / "spec.json").unlink()
-    assert call("judge", results)[0] == 1
-
-
-@pytest.mark.parametrize("gone", ["spec.json", "evidence"])
-def test_what_was_collected_of_a_run_whose_files_are_gone_is_no_pass(call, results, gone):
-    run = results / "gpu-1/pt_ddp"
-    (shutil.rmtree if (run / gone).is_dir() else os.unlink)(run / gone)
-    for folder in (results, results / "gpu-1"):
-        status, out, _ = call("judge", folder)
-        assert (status, "pt_ddp: PASS" in out) == (1, False)
 
 
 def test_report_takes_what_lies_in_a_results_folder_and_what_does_not(call, tmp_path, recordings):

@@ -9,7 +9,6 @@ from runners.plays import REPOSITORY
 
 from rekindle.jobs import load_job, locate_folder, read_own, resolve_own
 from rekindle.jobs.defaults import fill_defaults, read_source
-from rekindle.locks import list_lock_packages
 from rekindle.records import RecordError
 
 JOBS = REPOSITORY / "flare_jobs"
@@ -35,21 +34,6 @@ SERVER = {
 SERVER["workflows"][0]["args"] = {"min_clients": 1, "num_rounds": "{rounds}"}
 META = {"min_clients": 2, "deploy_map": {"app": ["@ALL"]}}
 TRAINS = ["every_site_trained", "every_site_took_part", "rounds_completed", "global_model_saved"]
-
-
-@pytest.fixture
-def project(tmp_path):
-    """Return what writes files into the folder of a job, which it returns."""
-
-    def written(**files):
-        folder = tmp_path / "My line"
-        for name, text in files.items():
-            path = folder / name.replace("__", "/").replace("_py", ".py").replace("_json", ".json")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text if isinstance(text, str) else json.dumps(text))
-        return folder
-
-    return written
 
 
 def found(path, **given):
@@ -187,46 +171,6 @@ def test_rounds_of_an_own_workflow_are_its_arguments_or_those_of_its_loop(projec
     assert (None if "rounds" in read.job.assumed else read.job.rounds) == rounds
 
 
-@pytest.mark.parametrize(
-    ("line", "environment", "because"),
-    [
-        (
-            "from nvflare.app_opt.xgboost.recipes import XGBBaggingRecipe",
-            "torch+vision",
-            "packaging, tensorboard, torch; xgboost would have to be in requirements",
-        ),
-        ("from nvflare.app_common.statistics.numpy_utils import get_std_histogram_buckets", None, "pandas"),
-    ],
-)
-def test_what_nvflares_modules_import_is_in_the_environment(project, line, environment, because):
-    read = fill_defaults(read_source(project(job_py=line), {}), {})["environment"]
-    assert read.because == f"its imports: {because}"
-    assert environment in (read.value, None)
-    assert environment or "pandas" in list_lock_packages(read.value)
-
-
-@pytest.mark.parametrize(
-    ("call", "because"),
-    [
-        ("load_diabetes(as_frame=True)", "pandas, scikit-learn"),
-        ("read_excel('x')", "scikit-learn; openpyxl would have to be in requirements"),
-        ("pandas.read_parquet('x')", "pyarrow, scikit-learn"),
-        ("load_diabetes()", "scikit-learn"),
-    ],
-)
-def test_what_a_call_imports_is_in_the_environment(project, call, because):
-    read = fill_defaults(
-        read_source(project(job_py=f"from sklearn.datasets import load_diabetes\n{call}"), {}), {}
-    )
-    assert read["environment"].because == f"its imports: {because}"
-
-
-@pytest.mark.parametrize("tracker", ['"mlflow"', 'tracking_type="mlflow"'])
-def test_a_tracker_is_in_the_environment(project, tracker):
-    lines = f"import torch\nadd_experiment_tracking(recipe, {tracker})"
-    assert found(project(job_py=lines))["environment"] == "torch+tracking"
-
-
 @pytest.mark.parametrize("kind", ["job", "app", "yaml", "hocon"])
 def test_a_folder_for_nvflare_is_run_by_its_simulator(project, kind):
     config = "config" if kind == "app" else "app__config"
@@ -284,44 +228,6 @@ def test_sites_that_a_folder_names_are_not_numbered(project):
 )
 def test_its_workflows_decide_what_is_to_be_shown(project, text, proof):
     assert claims(project(job_py=text)) == proof
-
-
-@pytest.mark.parametrize(
-    ("imports", "environment", "lacks"),
-    [
-        ("import numpy", "torch", ""),
-        ("import torchvision.transforms\nimport pandas", "torch+vision", ""),
-        ("import nvflare.client.lightning as flare", "lightning", ""),
-        ("from transformers import Trainer", "transformers", ""),
-        ("import tensorflow as tf", "tensorflow", ""),
-        ("from nvflare.app_opt.tf.job_config.fed_avg import FedAvgJob", "tensorflow", ""),
-        ("import torch\nimport monai\nfrom PIL import Image", "torch+vision", "monai"),
-        ("import torch\ntry:\n    import apex\nexcept ImportError:\n    apex = None", "torch", ""),
-        ("import torch\nfrom . import tensorflow", "torch", ""),
-    ],
-)
-def test_its_imports_decide_the_environment(project, imports, environment, lacks):
-    one = fill_defaults(read_source(project(job_py=imports), {}), {})["environment"]
-    assert one.value == environment
-    assert ("would have to be in requirements" in one.because) == bool(lacks)
-    assert lacks in one.because
-
-
-@pytest.mark.parametrize(
-    ("listed", "lacks"), [("pytorch-ignite==0.5", ""), ("pytorch-metric-learning", "ignite")]
-)
-def test_a_requirement_brings_the_module_that_its_name_has_a_word_of(project, listed, lacks):
-    folder = project(job_py="import ignite")
-    (folder / "requirements.txt").write_text(listed)
-    because = read_own(JOBS, folder).found["environment"].because
-    assert because.endswith(f"; {lacks} would have to be in requirements" if lacks else "nvflare alone")
-
-
-def test_files_that_nothing_names_decide_nothing(project):
-    folder = project(job_py=RECIPE, client_py=CLIENT, other_trial_py="import tensorflow\n")
-    assert found(folder)["environment"] == "torch"
-    (folder / "client.py").write_text("from other_trial import x\n")
-    assert "tensorflow" in found(folder)["environment"]
 
 
 def test_src_or_a_pyproject_is_on_the_path(project):

@@ -166,9 +166,9 @@ def _blank(results: _Results) -> Iterator[Result]:
             f"in {blank.event.site}'s result, and were not in the model that it was sent."
         )
         yield unknown(message, blank)
-    trained = {line.event.site for line in results if line.event.norm}
-    zeros = (line for line in results if line.event.norm == 0 and _is_whole(line.event))
-    if zero := next((line for line in zeros if line.event.site not in trained or not line.event.metrics), None):
+    grew = {line.event.site for line in results if line.event.norm}
+    zeros = [line for line in results if line.event.norm == 0 and _is_whole(line.event)]
+    if zero := next((line for line in zeros if not (line.event.metrics and line.event.site in grew)), None):
         yield unknown(f"{zero.event.site} sent integers that are all 0: nothing shows that it trained.", zero)
     if raw := next((line for line in results if not line.event.values), None):
         message = (
