@@ -116,7 +116,8 @@ def count_infinite(leaf: Any) -> int:
 def sketch_model(tree: Any) -> dict[str, Any]:
     """Return a ModelEvent's figures of a model's weights: of its floating-point numbers, as float32.
 
-    Integers count where there are no others, as of a quantised model, or of trees as bytes. The digest leaves out what a forward pass alone changes: it is the same until something was trained.
+    Integers count where there are no others, as of a quantised model, or of trees as bytes. The digest leaves
+    out what a forward pass alone changes: it is the same until something was trained.
     """
     import numpy as np  # noqa: PLC0415 - as above
 
