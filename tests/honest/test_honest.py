@@ -13,6 +13,7 @@ from runners.kinds import (
     cross_validated,
     evaluated,
     filtered,
+    masked,
     optimizer,
     quantised,
 )
@@ -255,6 +256,7 @@ JOBS = (
             *filtered("client_output", "SVTPrivacy()", "nvflare.app_common.filters import SVTPrivacy"),
         ),
     ),
+    OwnJob("masks_of_pairs", "digits", masked("steps")),
     OwnJob("differences_of_8_bits", "digits", quantised(" * scales[name]")),
     OwnJob("sums_by_its_own_classes", "own_sums"),
     OwnJob("trees_saved_by_pickle", "own_trees"),

@@ -8,6 +8,7 @@ from runners.kinds import (
     cross_validated,
     evaluated,
     filtered,
+    masked,
     optimizer,
     quantised,
     statistics,
@@ -223,6 +224,13 @@ LIES_OF_KINDS = (
         "Sites got the same model in every round",
         *filtered("server_output", "Own()", "own_filter import Own"),
         Edit("own_filter.py", "", FILTER),
+    ),
+    of(
+        "masks_that_weights_do_not_cancel",
+        "digits",
+        "global_model_is_the_mean",
+        "add to results cancels in their sum, as masks do, and not in the mean by their weights",
+        *masked("steps + 5 * site"),
     ),
     of(
         "a_layer_of_zeros",

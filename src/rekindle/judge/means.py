@@ -2,7 +2,7 @@
 """What a global model is of the results before it: their mean, or something that looks like one."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import accumulate, combinations, pairwise
 from operator import add, mul, sub
@@ -65,6 +65,26 @@ def find_flaws(rounds: Sequence[Round], improves: bool) -> Iterator[str]:
         yield "the one before it, whatever sites sent"
     elif rates and not improves and all(abs(rate) < _RATES[0] or abs(rate) > _RATES[1] for rate in rates):
         yield f"a step of {rates[-1]:.2g} times the mean change that sites sent"
+
+
+def find_residue(events: Sequence[TaskEvent], made: Mapping[str, Sketch]) -> float:
+    """Return what the mean keeps of what sites' filters added, as a share of the most that one added.
+
+    Only of what cancels in the sum of the results, as pairwise masks do; else 0.
+
+    Args:
+        events: the results of a round, as the server got them
+        made: the results before the filters, by site
+    """
+    added = [[*map(sub, event.sketch, made.get(event.site, ()))] for event in events]
+    most, whole = (
+        max(math.hypot(*one) for one in added),
+        [sum(values) for values in zip(*added, strict=False)],
+    )
+    mean = average_sketches([find_weight(event) for event in events], [tuple(one) for one in added])
+    if not all(added) or mean is None or most < _APART * max(math.hypot(*event.sketch) for event in events):
+        return 0.0
+    return math.hypot(*mean) / most if math.hypot(*whole) < _MIXED * most else 0.0
 
 
 def find_step_rates(rounds: Sequence[Round]) -> list[float]:

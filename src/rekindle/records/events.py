@@ -201,6 +201,16 @@ class UseEvent(Event, kw_only=True, frozen=True, tag="use"):
     an optimizer step, where it computed gradients; had gradients for every optimizer that it had step."""
 
 
+class MadeEvent(Event, kw_only=True, frozen=True, tag="made"):
+    """A site's result before the site's own filters; the server's TaskEvent has what these left of it."""
+
+    site: Text
+    round: Integer
+    sketch: Sketch
+    names: Digest
+    """As a TaskEvent's."""
+
+
 class GpuSample(msgspec.Struct, kw_only=True, frozen=True):
     """One GPU at one moment."""
 
@@ -257,6 +267,7 @@ AnyEvent = (
     | FinalEvent
     | TrackingEvent
     | GlobalEvent
+    | MadeEvent
     | TaskEvent
     | ConfigurationEvent
     | ModelEvent

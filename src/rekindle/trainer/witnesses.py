@@ -23,14 +23,18 @@ def add_to_server(configurator: Any) -> None:
 
 
 def add_to_client(configurator: Any) -> None:
-    """Add the witness of swarm learning to a client's components, if its site may aggregate."""
+    """Add witnesses to a client's components: of swarm learning, where its site may aggregate; of filters."""
     executors = {type(entry.executor).__name__ for entry in configurator.executors}
     if "SwarmClientController" in executors:
         from .swarm import SwarmWitness  # noqa: PLC0415 - few need it
 
         add_component(configurator, "rekindle_swarm_witness", SwarmWitness(configurator.components))
-    hasten_client(configurator)
     site = configurator.args.client_name
+    if configurator.config_data.get("task_result_filters"):
+        from .filters import FilterWitness  # noqa: PLC0415 - few need it
+
+        add_component(configurator, "rekindle_filter_witness", FilterWitness(site))
+    hasten_client(configurator)
     Evidence(f"{site}.{name_server()}").configuration(site, _described(configurator, []))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from rekindle.judge.checks.metrics import loss_falls
 from rekindle.judge.figures import does_improve
-from rekindle.judge.means import does_add, find_flaws
+from rekindle.judge.means import does_add, find_flaws, find_residue
 
 SITES = ("site-1", "site-2")
 
@@ -193,3 +193,21 @@ def run_that_reports(of_sites, converged=()):
 def test_scores_that_never_move_are_seen(of_sites, converged, seen):
     found = [result.message for result in loss_falls(run_that_reports(of_sites, converged))]
     assert any("to the last digit" in message for message in found) == seen
+
+
+@pytest.mark.parametrize(
+    ("masks", "weights", "rest"),
+    [
+        ((5.0, -5.0), (3, 1), 0.5),
+        ((5.0, -5.0), (2, 2), 0.0),
+        ((5.0, -4.0), (3, 1), 0.0),  # as noise
+        ((0.0, 0.0), (3, 1), 0.0),
+    ],
+)
+def test_masks_that_cancel_in_the_sum_alone_are_left_in_a_mean_by_weights(masks, weights, rest):
+    ((results, _),) = rounds_of(lambda *_: 0.0, count=1)
+    made = {event.site: event.sketch for event in results}
+    for event, mask, weight in zip(results, masks, weights, strict=True):
+        event.weight, event.sketch = weight, tuple(value + mask for value in event.sketch)
+    assert find_residue(results, made) == pytest.approx(rest, abs=1e-9)
+    assert find_residue(results, {}) == 0

@@ -183,6 +183,7 @@ def finalized(component, monkeypatch):
         "evidence": {"name_server": lambda: "server", "Evidence": Recorder},
         "tasks": {"TaskWitness": Component},
         "swarm": {"SwarmWitness": Swarm},
+        "filters": {"FilterWitness": lambda site: Component({})},
     }.items():
         monkeypatch.setitem(sys.modules, f"rekindle.trainer.{name}", SimpleNamespace(**has))
     component("rekindle.trainer.witnesses", {})
@@ -228,6 +229,12 @@ def test_a_client_of_swarm_learning_alone_gets_a_witness(finalized, executors, a
     recorded = finalized("Client", client)
     assert [type(handler) for handler in client.handlers] == added
     assert recorded == [("site-1.server", "site-1", {"components": []}), "NVFlare"]
+
+
+def test_a_client_that_filters_its_results_gets_a_witness_of_them(finalized):
+    client = configurator(task_result_filters=[{"tasks": ["train"]}])
+    finalized("Client", client)
+    assert [*client.components] == ["rekindle_filter_witness"]
 
 
 def test_weights_and_code_in_a_configuration_are_not_recorded(finalized):

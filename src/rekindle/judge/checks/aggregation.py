@@ -10,12 +10,22 @@ from rekindle.flare.configuration import Workflow, read_components, read_configu
 from rekindle.flare.workspace import SERVER
 from rekindle.judge.check import Result, fails, holds, register_check, unknown
 from rekindle.judge.figures import does_improve
-from rekindle.judge.means import Round, find_flaws, find_step_rates, find_swing, find_weight, is_mean
+from rekindle.judge.means import (
+    Round,
+    find_flaws,
+    find_residue,
+    find_step_rates,
+    find_swing,
+    find_weight,
+    is_mean,
+)
 from rekindle.judge.run import Run
 from rekindle.judge.sketches import MEAN, QUANTISED, average_sketches, is_same, sketch_made
-from rekindle.records.events import GlobalEvent, Sketch, TaskEvent
+from rekindle.records.events import GlobalEvent, MadeEvent, Sketch, TaskEvent
 from rekindle.records.evidence import EvidenceLine
 
+_RESIDUE = 0.01
+"""Of what a site's filter added, in the mean of all sites' results."""
 _AVERAGES = ("FedAvg", "ScatterAndGather", "SwarmServerController")
 """Workflows whose global model is the mean of the sites' results; others have an optimizer of their own."""
 _MEAN_AGGREGATOR = "AccumulateWeightedAggregator"
@@ -151,6 +161,7 @@ def global_model_is_the_mean(run: Run) -> Iterator[Result]:
                 yield from _aggregated(run, events, model, own, flow)
     if not own:
         yield from _sent_changes(run, followed)
+        yield from _masked(run)
     for flaw in find_flaws(followed, does_improve(run)) if own else ():
         yield unknown(f"{own} made every global model {flaw}.")
     rates = find_step_rates(followed)
@@ -161,6 +172,24 @@ def global_model_is_the_mean(run: Run) -> Iterator[Result]:
         said.append(f"The global model's step is {rates[-1]:.2g} times the mean change of the sites.")
     if said:
         yield holds(" ".join(said))
+
+
+def _masked(run: Run) -> Iterator[Result]:
+    """Yield each round whose mean keeps what sites' filters added for one another to cancel."""
+    made = {(line.event.site, line.event.round): line.event for line in run.find(MadeEvent)}
+    for number, lines in group_by_round(run):
+        before = [made.get((line.event.site, number)) for line in lines]
+        pairs = [(line.event, one) for line, one in zip(lines, before, strict=True) if one]
+        if len(pairs) == len(lines) > 1 and all(event.names == one.names for event, one in pairs):
+            rest = find_residue([event for event, _ in pairs], {one.site: one.sketch for _, one in pairs})
+            if rest > _RESIDUE:
+                message = (
+                    "What the sites' filters add to results cancels in their sum, as masks do, and not in "
+                    f"the mean by their weights: {rest:.0%} of a site's is left in the global model of "
+                    f"round {number}. Send equal weights, or mask what is weighted already."
+                )
+                yield fails(message, lines[-1])
+                return
 
 
 def _sent_changes(run: Run, followed: list[Round]) -> Iterator[Result]:

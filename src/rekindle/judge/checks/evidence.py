@@ -104,7 +104,7 @@ def everyone_writes_their_own(run: Run) -> Iterator[Result]:
             written = writers.get(file, ())
             if isinstance(event, events.ConfigurationEvent):
                 own = event.member == (site or SERVER) and events.ConfigurationEvent in written
-            elif isinstance(event, events.UseEvent):
+            elif isinstance(event, (events.UseEvent, events.MadeEvent)):
                 own = event.site == site and events.ConfigurationEvent in written
             else:
                 own = site in ("", *run.account.aggregators) and isinstance(event, written)
