@@ -34,6 +34,7 @@ space() { # of the file system of $1: KiB, and inodes where they are counted
     df -Pk "$1"
     status=$?
     df -Pi "$1" 2>/dev/null
+    [ "$(stat -f -c %T "$1")" != tmpfs ] || echo 'in memory'
     return $status
 }
 
@@ -96,7 +97,7 @@ memory() { # of the machine, and what is left of this process's groups on the wa
 }
 
 limits() {
-    printf 'file=%s\nmemory=%s\n' "$(ulimit -f)" "$(ulimit -v)"
+    printf 'file=%s\nmemory=%s\ndata=%s\ntime=%s\n' "$(ulimit -f)" "$(ulimit -v)" "$(ulimit -d)" "$(ulimit -t)"
 }
 
 interpreter() { # whether the inventory's Python, a path or a command with arguments, can be started
@@ -105,6 +106,16 @@ interpreter() { # whether the inventory's Python, a path or a command with argum
     python=$(in_home "$1")
     shift
     "$python" "$@" -c ''
+}
+
+astray() { # whether a Python fails for the login's PYTHONHOME or PYTHONPATH alone: which of them are set
+    [ -n "${PYTHONHOME-}${PYTHONPATH-}" ] || return 0
+    for python in "$(command -v python3)" /usr/bin/python3; do
+        [ -x "$python" ] && "$python" -I -S -B -c '' 2>/dev/null || continue
+        "$python" -B -c 'import json, logging, subprocess, zipfile' && continue
+        printf '%s: %s\n' "$python" "${PYTHONHOME:+PYTHONHOME=$PYTHONHOME }${PYTHONPATH:+PYTHONPATH=$PYTHONPATH}"
+        return 6
+    done 2>/dev/null
 }
 
 tried() { # a program in python3; a Python that does not start it, as a shim without one, says nothing of the host
@@ -153,6 +164,7 @@ def files():
 
 def threads():
     import threading
+    threading.stack_size(1 << 16)  # other limits are on memory
     ends = threading.Event()
     try:
         for _ in range(128):
@@ -268,10 +280,18 @@ strangers() {
     ls -A "$1" 2>/dev/null | grep -vxE 'cache|envs|federation|jobs|logs|lost[+]found|pythons|runs|tmp|[.]rekindle-.*' | sed -n '1s/^/stranger /p'
 }
 
+why_not() { # why no folder can be made in $1, in the system's words, without the program's
+    place=$1
+    case $HOME/ in "$2"/*) [ -e "$HOME" ] || { echo "the home folder $HOME does not exist" && return; } ;; esac
+    [ ! -L "$place" ] || [ -e "$place" ] || { echo "it leads to $(readlink "$place"), which is not there" && return; }
+    said=$(mkdir "$place/.rekindle-$nonce-$name" 2>&1) || echo "${said##*: }"
+    rmdir "$place/.rekindle-$nonce-$name" 2>/dev/null
+}
+
 usable() { # whether $1 is or could be made a folder that this user writes to, and no other ($2: and nothing else is in it)
     place=$(nearest "$1")
     printf '%s\n' "$place"
-    [ -d "$place" ] && [ -w "$place" ] && [ -x "$place" ] || return 1
+    [ -d "$place" ] && [ -w "$place" ] && [ -x "$place" ] || { printf 'why %s\n' "$(why_not "$place" "$1")" && return 1; }
     found=$(others "$1" "${2-}")
     [ -n "$found" ] || [ -z "${2-}" ] || found=$(strangers "$1")
     [ -z "$found" ] || { printf '%s\n' "$found" && return 2; }
@@ -349,7 +369,8 @@ pythons() { # one line of JSON from each interpreter; a shim of pyenv, asdf or m
 }
 
 # NVIDIA (0x10de) display controllers (class 0x03...). In a container those of the whole machine are on the
-# bus, but only its own have device files; vfio-pci holds those that are lent to a virtual machine.
+# bus, but only its own have device files, or its group of processes may open no others; other drivers than NVIDIA's and
+# nouveau hold those that are lent to a virtual machine.
 pci() {
     [ -d /sys/bus/pci/devices ] || return 1
     for device in /sys/bus/pci/devices/*; do
@@ -364,8 +385,10 @@ pci() {
             nvidia)
                 minor=$(sed -n 's/^Device Minor:[^0-9]*//p' "/proc/driver/nvidia/gpus/$address/information")
                 [ -c "/dev/nvidia$minor" ] || continue
+                case $({ true <"/dev/nvidia$minor"; } 2>&1) in *'not permitted'*) continue ;; esac
                 ;;
-            vfio-pci) continue ;;
+            '' | nouveau) ;;
+            *) continue ;;
         esac
         read -r model <"$device/device"
         printf '%s %s %s\n' "$address" "${model#0x}" "${driver##*/}"
@@ -391,6 +414,34 @@ containers() { # what gives containers GPUs, and this user's subordinate ids
     grep -l 'GPU-[0-9a-f]*-' /etc/cdi/*.yaml /etc/cdi/*.json /var/run/cdi/*.yaml /var/run/cdi/*.json 2>/dev/null
     [ "$(id -u)" = 0 ] || grep -qE "^($(id -un)|$(id -u)):" /etc/subuid 2>/dev/null ||
         getsubids "$(id -un)" >/dev/null 2>&1 || echo 'no subuids'
+}
+
+glibc() {
+    getconf GNU_LIBC_VERSION 2>/dev/null || ldd --version 2>/dev/null | sed -n '1s/.* /glibc /p' | grep .
+}
+
+x86_64_v2() { # which of the instructions of x86-64-v2 the processor lacks, for which packages are built
+    [ "$(uname -m)" = x86_64 ] || return 0
+    flags=$(sed -n 's/^flags[^:]*://p' /proc/cpuinfo | head -n 1)
+    lacks=
+    for flag in cx16 lahf_lm popcnt sse4_1 sse4_2 ssse3; do
+        case "$flags " in ' ' | *" $flag "*) ;; *) lacks="$lacks $flag" ;; esac
+    done
+    [ -z "$lacks" ] || { echo "${lacks# }" && return 6; }
+}
+
+ends_with_login() { # whether the login manager ends what this user leaves running
+    [ "$(id -u)" != 0 ] && grep -q 'session-.*scope' /proc/self/cgroup || return 0
+    kills=$(cat /etc/systemd/logind.conf /etc/systemd/logind.conf.d/*.conf | sed -n 's/^KillUserProcesses *= *//p' | tail -n 1)
+    case $kills in
+        yes | true | 1 | on) [ -e "/var/lib/systemd/linger/$(id -un)" ] || { echo KillUserProcesses && return 6; } ;;
+    esac
+} 2>/dev/null
+
+running() { # whether a run of ours holds its lock
+    for lock in "$root"/runs/*/driver.lock; do
+        [ ! -e "$lock" ] || flock -n "$lock" true || { printf '%s\n' "$lock" && return 6; }
+    done
 }
 
 masked() { # files, or what comes in, as masked() of environments/indexes.py leaves them
@@ -505,8 +556,8 @@ main() {
     probe architecture uname -m
     probe kernel uname -r
     probe boot cat /proc/sys/kernel/random/boot_id
-    probe glibc getconf GNU_LIBC_VERSION
-    probe cores nproc
+    probe glibc glibc
+    probe cores env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc
     probe cpu cpu
     probe memory memory
     probe clock date +%s
@@ -536,7 +587,11 @@ main() {
     probe need-semaphore tried "$need_says" semaphore
     probe need-tmp tried "$need_says" tmp
     probe need-name tried "$need_says" name "$tmpdir/rekindle-$(id -un)"
+    probe need-instructions x86_64_v2
+    probe need-linger ends_with_login
     probe interpreter interpreter
+    probe astray astray
+    probe running running
     probe cuda cuda
     probe mark test -e "${REKINDLE_MARK:-/}"
     probe node printf '%s\n' "${SLURMD_NODENAME-}"

@@ -28,13 +28,12 @@ def choose_gpus(host: HostRecord, asked: Collection[str]) -> HostRecord:
             "name indices or UUIDs of these.",
         )
     kept = [at for at, gpu in enumerate(host.gpus) if {str(gpu.index), gpu.uuid} & {*asked}]
-    left = [gpu for at, gpu in enumerate(host.gpus) if at not in kept]
-    out = {gpu.index: gpu for gpu in left if all(host.gpus[at].index != gpu.index for at in kept)}
-    addresses = {normalise_address(gpu.pci_bus_id or "") for gpu in out.values()}
+    gpus = tuple(host.gpus[at] for at in kept)
+    addresses = {normalise_address(gpu.pci_bus_id or "") for gpu in gpus}
     return replace(
         host,
-        gpus=tuple(host.gpus[at] for at in kept),
-        pci_gpus=None if host.pci_gpus is None else max(host.pci_gpus - len(out), 0),
-        pci_devices=tuple(of for of in host.pci_devices if normalise_address(of.address) not in addresses),
+        gpus=gpus,
+        pci_gpus=None if host.pci_gpus is None else len({gpu.index for gpu in gpus}),
+        pci_devices=tuple(of for of in host.pci_devices if normalise_address(of.address) in addresses),
         topology=tuple(tuple(host.topology[row][at] for at in kept) for row in kept) if host.topology else (),
     )

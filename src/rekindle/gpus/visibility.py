@@ -27,6 +27,7 @@ _MODULE = {True: " with its open kernel module", False: " with its proprietary k
 _OTHER_MODULE = ({True, False}, {True, None})
 """Module that a model needs and loaded module, where they differ; an unknown one may be either."""
 _ANOTHER = "or use another host"
+_NOUVEAU = "nouveau"
 _BY_WORDS: tuple[tuple[str, str, Action], ...] = (
     (
         r"driver/library version mismatch",
@@ -105,7 +106,10 @@ def explain_absent(host: HostRecord) -> Complaint | None:
     if cure is None and host.pci_gpus:
         cure = _cure(host, host.pci_devices)
         if failed and failed.message == _NO_TOOL:
-            fix = f"install nvidia-smi of driver {host.driver.version}, and run preflight again"
+            fix = (
+                f"install nvidia-smi of driver {host.driver.version} (a container: "
+                "NVIDIA_DRIVER_CAPABILITIES=compute,utility), and run preflight again"
+            )
             cure = fix, "UPDATE_DRIVER"
     fix, action = cure or (_CONTAINER, "DRAIN")
     return Complaint(message, f"{fix}.", action)
@@ -114,14 +118,17 @@ def explain_absent(host: HostRecord) -> Complaint | None:
 def explain_hidden(host: HostRecord) -> Complaint | None:
     """Return which GPUs on the bus a driver that shows others does not show; None if it shows all."""
     there = len({gpu.index for gpu in host.gpus})  # MIG instances have their GPU's
-    if not there or (host.pci_gpus or 0) <= there:
-        return None
     shown = {normalise_address(gpu.pci_bus_id or "") for gpu in host.gpus}
     out = [pci_gpu for pci_gpu in host.pci_devices if normalise_address(pci_gpu.address) not in shown]
+    displays = [pci_gpu for pci_gpu in out if pci_gpu.kernel_driver == _NOUVEAU]  # beside GPUs that compute
+    if not there or (host.pci_gpus or 0) - len(displays) <= there:
+        return None
+    out = [pci_gpu for pci_gpu in out if pci_gpu not in displays]
     missing = ", ".join(f"{_name(pci_gpu)} at {pci_gpu.address}" for pci_gpu in out)
     message = f"{host.pci_gpus} NVIDIA GPUs are on the PCI bus but the driver shows {there}"
     fix, action = _cure(host, out)
-    return Complaint(f"{message}{f': {missing} is missing' if missing else ''}.", f"{fix}.", action)
+    without = f"; or leave it out (rekindle_gpus: {sorted({gpu.index for gpu in find_usable_gpus(host)})})"
+    return Complaint(f"{message}{f': {missing} is missing' if missing else ''}.", f"{fix}{without}.", action)
 
 
 def end_with_reason(failed: FailedProbe | None) -> str:
@@ -139,7 +146,7 @@ def _load(host: HostRecord) -> str:
     last = f", of branch {end} at most" if end else ""
     if end and parse_version(end) < parse_version(OLDEST_DRIVER)[:1]:
         return f"{ANOTHER} host, as branch {end} is the last for it, and no build runs there"
-    held = any(pci_gpu.kernel_driver == "nouveau" for pci_gpu in host.pci_devices)
+    held = any(pci_gpu.kernel_driver == _NOUVEAU for pci_gpu in host.pci_devices)
     instead = " instead of nouveau" if held else ""
     if any(find_device_name(pci_gpu.device) is None for pci_gpu in host.pci_devices):
         return f"load the newest NVIDIA driver{instead} and run preflight again"

@@ -145,11 +145,24 @@ def ask_frames(
         nonce = secrets.token_hex(8)
         command = shlex.join([*through, "sh", "-s", "--", nonce, root, tmpdir, str(limit_s), *probes])
         answer = execute(command, sudoable=False, in_data=COLLECTOR.read_bytes())
-        if answer["rc"] != 0:
-            errors = " ".join(answer["stderr"].split())[-500:]
-            raise FactsError(f"The collector failed on the host: {errors}")
-        frames.update(parse_frames(answer["stdout"], nonce))
+        try:
+            frames.update(parse_frames(answer["stdout"], nonce))
+        except FactsError:
+            if answer["rc"] == 0:
+                raise
+            raise _explain_end(answer) from None
         probes = tuple(name for name, frame in frames.items() if frame.late)
         if not probes:
             break
     return frames
+
+
+def _explain_end(answer: dict[str, Any]) -> FactsError:
+    """Return what a login said that ended before the collector's last frame."""
+    words = " ".join((answer["stderr"].strip() or answer["stdout"]).split())[-500:]
+    fix = "log in as this user by hand, and see what it prints before sh runs; ansible_user names another."
+    if re.search(r"cannot fork|fork: ", words, re.IGNORECASE):
+        fix = "raise nproc in /etc/security/limits.conf, or pids.max of the login's cgroup."
+    return FactsError(
+        f"The collector failed on the host (status {answer['rc']}): {words or 'it printed nothing'}.", fix
+    )

@@ -10,7 +10,7 @@ from rekindle.gpus.visibility import refuse_mig
 from rekindle.gpus.xids import find_xid_action, name_xid
 from rekindle.host import folders
 from rekindle.host.instances import is_instance
-from rekindle.records import Complaint, Gpu, HostRecord
+from rekindle.records import Complaint, Gpu, GpuProcess, HostRecord
 from rekindle.records.action import Action
 from rekindle.records.complaint import ANOTHER
 
@@ -54,7 +54,7 @@ def _driver(host: HostRecord) -> Iterator[Complaint]:
         return
     failed = host.find_failed("nvidia-smi")
     if host.gpus:
-        if failed and not failed.answered:
+        if failed and not failed.answered and not _find_broken(host):
             message = f"The GPUs' health cannot be known{visibility.end_with_reason(failed)}"
             yield Complaint(message, "run nvidia-smi -q there, and repair what it reports.", "RETEST")
         return
@@ -62,16 +62,21 @@ def _driver(host: HostRecord) -> Iterator[Complaint]:
     on_bus = "an unknown number of" if host.pci_gpus is None else "no"
     yield visibility.explain_absent(host) or Complaint(
         f"No NVIDIA driver is loaded, and {on_bus} NVIDIA GPUs are on the PCI bus{reason}",
-        "use a host with GPUs, or set rekindle_gpus_required to false for CPU builds.",
+        "use a host with NVIDIA GPUs, or set rekindle_gpus_required to false for CPU builds.",
         "NONE",
     )
 
 
 def _gpus(host: HostRecord) -> Iterator[Complaint]:
-    if hidden := visibility.explain_hidden(host):
+    if not _find_broken(host) and (hidden := visibility.explain_hidden(host)):
         yield hidden
     for gpu in host.gpus:
         yield from _health(gpu, _label(gpu))
+
+
+def _find_broken(host: HostRecord) -> bool:
+    """Whether the driver names a GPU that does not work, which explains what it does not say of all."""
+    return any(gpu.state != "ok" for gpu in host.gpus)
 
 
 def _label(gpu: Gpu) -> str:
@@ -139,9 +144,10 @@ def _health(gpu: Gpu, name: str) -> Iterator[Complaint]:
             "REBOOT",
         )
     if gpu.state == "error":
+        which = gpu.pci_bus_id or gpu.index
         yield Complaint(
             f"{name} is in error: {gpu.message}.",
-            f"reset it (nvidia-smi --gpu-reset -i {gpu.index}) or restart the host, or {ANOTHER}.",
+            f"reset it (nvidia-smi --gpu-reset -i {which}) or restart the host, or {ANOTHER}.",
             "RESET_GPU",
         )
     if gpu.mig:
@@ -175,17 +181,43 @@ def _health(gpu: Gpu, name: str) -> Iterator[Complaint]:
 
 def find_memory_in_use(host: HostRecord) -> Iterator[Complaint]:
     """Yield whose memory others use; our own job is followed, its leftovers are ended."""
-    ours = f"{host.root}/{folders.ENVS}/"
-    for gpu in host.gpus:
-        others = [process for process in gpu.processes if not process.name.startswith(ours)]
-        known = len(others) < len(gpu.processes) or is_instance(gpu.uuid)  # whose own use is the driver's too
-        total = 0 if known else gpu.memory_used_mib or 0
-        used = max(total, sum(process.memory_mib or 0 for process in others))
+    uses = [_count_used(host, gpu) for gpu in host.gpus]
+    held = {gpu.index for gpu, used in zip(host.gpus, uses, strict=True) if used > MAX_MEMORY_IN_USE_MIB}
+    free = sorted({gpu.index for gpu in visibility.find_usable_gpus(host)} - held)
+    without = f" Or leave it out (rekindle_gpus: {free})." if free else ""
+    for gpu, used in zip(host.gpus, uses, strict=True):
         if used > MAX_MEMORY_IN_USE_MIB:
+            others = _list_others(host, gpu)
             holders = ", ".join(f"process {process.pid} ({process.name})" for process in others)
+            ends = (end for name, end in _ENDS.items() if any(name in one.name for one in others))
             yield Complaint(
                 f"{_label(gpu)} has {used} MiB in use by {holders or 'unnamed processes'}, "
                 f"{MAX_MEMORY_IN_USE_MIB} MiB are allowed.",
-                "end them, or wait until their owner is done.",
+                f"end them{next(ends, '')}, or wait until their owner is done.{without}",
                 "RETEST",
             )
+
+
+_ENDS = {
+    "nvidia-cuda-mps-server": " (echo quit | nvidia-cuda-mps-control)",
+    "Xorg": " (stop the display manager: systemctl isolate multi-user.target)",
+}
+"""Programs that hold memory for others → how they end."""
+
+
+def _list_others(host: HostRecord, gpu: Gpu) -> list[GpuProcess]:
+    ours = f"{host.root}/{folders.ENVS}/"
+    return [process for process in gpu.processes if not process.name.startswith(ours)]
+
+
+def _count_used(host: HostRecord, gpu: Gpu) -> int:
+    """Return the MiB of a GPU that others use.
+
+    Memory of no process that is listed is others', unless ours are, or the driver lists none: it is an
+    instance's own, or of a run of ours in a container, or of WSL's desktop.
+    """
+    others = _list_others(host, gpu)
+    known = len(others) < len(gpu.processes) or is_instance(gpu.uuid)
+    listed = gpu.processes or not (host.find_failed("running") or "microsoft" in host.os.kernel.lower())
+    total = gpu.memory_used_mib or 0 if listed and not known else 0
+    return max(total, sum(process.memory_mib or 0 for process in others))

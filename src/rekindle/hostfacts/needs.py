@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a host lacks, and the ways out."""
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from rekindle.gpus import visibility
 from rekindle.gpus.models import choose_python, parse_version
+from rekindle.host.instances import is_instance
 from rekindle.records import Complaint, HostRecord, Python
 
+from . import pip
 from .gpu_flaws import find_gpu_flaws, find_memory_in_use, list_gpu_warnings
 from .record import UNFIT, find_path_flaw
 
@@ -18,8 +21,8 @@ ends a run with ENOSPC."""
 MIN_TMP_GB = 0.1
 """Ours: sockets and small files of tools that ignore TMPDIR."""
 
-MIN_SHM_MIB = 64
-"""The default of container engines; NCCL and data loaders' workers keep their buffers there."""
+MIN_SHM_MIB = 48
+"""Three quarters of container engines' default; NCCL and data loaders' workers keep their buffers there."""
 
 MIN_MEMORY_MIB = 1_024
 """Ours: NVFlare's server, one client and one rank, each with torch, take more, and are killed."""
@@ -29,6 +32,9 @@ MIN_INODES = {"root": 50_000, "tmpdir": 1_000, "tmp": 100, "shm": 100}
 
 MIN_FILE_BLOCKS = 8 << 20
 """Of 512 bytes, by ulimit. Ours: 4 GiB, more than any one library or model of the builds has."""
+
+MIN_ADDRESSES_GIB = 4
+"""Ours: a process that imports torch and NVFlare has 0.9 GiB without a GPU, larger models have more."""
 
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 10), (3, 12)
 """Our driver parses on 3.10, and the locks of all frameworks with nvflare 2.7 reach up to 3.12."""
@@ -48,6 +54,8 @@ _FACTS = {
 }
 
 _NEEDS = {
+    "need-instructions": "have the machine's owner give it another processor (a VM: CPU type host).",
+    "astray": "take that out of the login's files (~/.profile, ~/.bashrc, /etc/environment, modules).",
     "need-threads": "raise nproc in /etc/security/limits.conf, or pids.max of its cgroup (--pids-limit).",
     "need-loopback": "have localhost in /etc/hosts, lo up, and nothing that filters on it.",
     "need-semaphore": "mount /dev/shm as a tmpfs in which all may write (mode 1777).",
@@ -57,6 +65,7 @@ _MAY_NEED = {
     "need-files": "raise nofile in /etc/security/limits.conf (a container: --ulimit nofile=65536).",
     "need-locked": "raise memlock in /etc/security/limits.conf (a container: --ulimit memlock=-1; a service: "
     "LimitMEMLOCK=infinity), if jobs run over several hosts.",
+    "need-linger": "let this user's processes stay (loginctl enable-linger), or set KillUserProcesses=no.",
     "need-name": "set rekindle_tmpdir to a shorter path, if a job has workers of a data loader.",
     "need-tmp": "let all write there (chmod 1777 /tmp), as some programs know no TMPDIR.",
     "clock": "have it keep time by NTP (chrony, systemd-timesyncd), and see that the controller does.",
@@ -85,6 +94,8 @@ def list_warnings(host: HostRecord) -> list[Complaint]:
     found = list_gpu_warnings(host)
     fix = "build it again with their headers (such as liblzma-dev), or leave it so."
     found += [Complaint(failed.message, fix, "NONE") for failed in host.problems if failed.name == UNFIT]
+    fix = "mend it or its rights, if environments are to be built from the index that it names."
+    found += [Complaint(failed.message, fix, "NONE") for failed in host.problems if failed.name == pip.UNREAD]
     found += _try(host, _MAY_NEED)
     if failed := host.find_failed("start-tmpdir"):
         fix = "set rekindle_tmpdir to a place without noexec, if a job compiles (torch.compile, Triton)."
@@ -95,14 +106,36 @@ def list_warnings(host: HostRecord) -> list[Complaint]:
 def find_twin(host: HostRecord, others: Iterable[HostRecord]) -> Complaint | None:
     """Return which of ``others`` is the same machine with the same folder; None if each is another."""
     for other in others:
-        same = (host.boot, host.place) == (other.boot, other.place)
-        if same and host.boot and host.place and host.host != other.host:
+        machine = bool(host.boot) and host.boot == other.boot and host.host != other.host
+        if machine and _is_clone(host, other):
+            continue  # of one snapshot that was taken as it ran
+        if machine and host.place and host.place == other.place:
+            fix = "take one of both names out of the inventory, or give each a rekindle_root of its own"
+            fix += ", and GPUs of its own (rekindle_gpus)." if host.gpus else "."
+            message = (
+                f"{host.host} is the same machine as {other.host}, and both have the folder {host.root}."
+            )
+            return Complaint(message, fix, "NONE")
+        if machine and (shared := sorted(_list_uuids(host) & _list_uuids(other))):
             return Complaint(
-                f"{host.host} is the same machine as {other.host}, and both have the folder {host.root}.",
-                "take one of both names out of the inventory, or give each a rekindle_root of its own.",
+                f"{host.host} is the same machine as {other.host}, and both have GPU {shared[0]}.",
+                "take one of both names out of the inventory, or give each GPUs of its own (rekindle_gpus).",
                 "NONE",
             )
     return None
+
+
+def _list_uuids(host: HostRecord) -> set[str]:
+    return {gpu.uuid for gpu in host.gpus if gpu.uuid}
+
+
+def _is_clone(host: HostRecord, other: HostRecord) -> bool:
+    """Whether these are two machines of one snapshot: they have other GPUs in the same places."""
+    ours, theirs = (
+        {gpu.pci_bus_id: gpu.uuid for gpu in each.gpus if gpu.pci_bus_id and not is_instance(gpu.uuid)}
+        for each in (host, other)
+    )
+    return any(theirs.get(address, uuid) != uuid for address, uuid in ours.items())
 
 
 def _slow(host: HostRecord) -> Iterator[Complaint]:
@@ -137,21 +170,24 @@ def _folders(host: HostRecord) -> Iterator[Complaint]:
         yield Complaint(f"rekindle_root cannot be used: {failed.message}", fix, "NONE")
 
 
+_NO_LIMIT = "raise {} in /etc/security/limits.conf, or what sets it at login."
+
+
 def _limits(host: HostRecord) -> Iterator[Complaint]:
     """Yield a complaint about each limit of the login's that a build or a driver exceeds."""
-    blocks, kib = host.limits.get("file", ""), host.limits.get("memory", "")
-    if _FIGURE.fullmatch(blocks) and int(blocks) < MIN_FILE_BLOCKS:
-        yield Complaint(
-            f"No file may be larger than {int(blocks) / 2**21:.2f} GiB there (ulimit -f).",
-            "raise fsize in /etc/security/limits.conf, or what sets it at login.",
-            "NONE",
-        )
-    if _FIGURE.fullmatch(kib) and host.gpus:
-        yield Complaint(
-            f"A process may have {int(kib) / 2**20:.1f} GiB of addresses (ulimit -v), and CUDA needs more.",
-            "take as out of /etc/security/limits.conf, or what sets it at login.",
-            "NONE",
-        )
+    figures = {name: int(text) for name, text in host.limits.items() if _FIGURE.fullmatch(text)}
+    if (blocks := figures.get("file", MIN_FILE_BLOCKS)) < MIN_FILE_BLOCKS:
+        message = f"No file may be larger than {blocks / 2**21:.2f} GiB there (ulimit -f)."
+        yield Complaint(message, _NO_LIMIT.format("fsize"), "NONE")
+    for name, option, setting in (("memory", "v", "as"), ("data", "d", "data")):
+        least = math.inf if host.gpus and name == "memory" else MIN_ADDRESSES_GIB
+        if name in figures and (gib := figures[name] / 2**20) < least:
+            needs = "CUDA needs more" if least == math.inf else f"{least} GiB are needed"
+            message = f"A process may have {gib:.1f} GiB of addresses (ulimit -{option}), and {needs}."
+            yield Complaint(message, _NO_LIMIT.format(setting), "NONE")
+    if "time" in figures:
+        message = f"A process is ended after {figures['time']} s of CPU time (ulimit -t)."
+        yield Complaint(message, _NO_LIMIT.format("cpu"), "NONE")
 
 
 def _needs(host: HostRecord) -> Iterator[Complaint]:
@@ -187,12 +223,12 @@ def _space(host: HostRecord, min_free_gb: float) -> Iterator[Complaint]:
                 message = f"The free space of {name} cannot be read{visibility.end_with_reason(failed)}"
                 yield Complaint(message, fix, "NONE")
         elif disk.free_mib < gb * _MIB_PER_GB:
-            yield Complaint(
-                f"{name} has too little free space: {disk.free_mib / _MIB_PER_GB:.2f} GB at {disk.path}, "
-                f"{gb:.2f} GB are needed.",
-                fix,
-                "NONE",
+            free, needed = (
+                f"{mib / _MIB_PER_GB:.2f} GB" if gb >= 1 else f"{math.floor(mib)} MiB"
+                for mib in (disk.free_mib, gb * _MIB_PER_GB)
             )
+            message = f"{name} has too little free space: {free} at {disk.path}, {needed} are needed."
+            yield Complaint(message, fix, "NONE")
         elif disk.free_inodes is not None and disk.free_inodes < MIN_INODES[use]:
             yield Complaint(
                 f"{name} has too few free inodes: {disk.free_inodes} at {disk.path}, "

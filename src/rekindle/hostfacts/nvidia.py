@@ -88,7 +88,7 @@ _NO_FIGURE = re.compile(r"\[?(N/A|Not Supported|Insufficient Permissions|None)\]
 _LOST = re.compile(r"is lost", re.IGNORECASE)
 _BROKEN = re.compile(r"Unknown Error|requires reset|reset required|^ERR!", re.IGNORECASE)
 _NO_HANDLE = re.compile(
-    r"Unable to determine the device handle for gpu\s*(?:\d+:\s*)?"
+    r"Unable to determine the device handle for gpu\s*(?:(\d{1,3}):\s*)?"
     r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f])\s*:\s*(.+)",
     re.IGNORECASE,
 )
@@ -197,10 +197,12 @@ def _gpus(log: ElementTree.Element, rows: list[Values], frames: Frames) -> tuple
             gpus[bus] = _gpu(row, len(gpus), links, ElementTree.Element("gpu"))
     messages = "\n".join(frames[name].text for name in COMMANDS)
     last = max((gpu.index for gpu in gpus.values()), default=-1)
-    for address, message in _NO_HANDLE.findall(messages):
+    for number, address, message in _NO_HANDLE.findall(messages):
         state: State = "lost" if _LOST.search(message) else "error"
         words = " ".join(message.split()).rstrip(".")
-        new = Gpu(index=last + 1, state=state, message=words, pci_bus_id=_bus(address))
+        index = int(number or last + 1)
+        index = last + 1 if any(gpu.index == index for gpu in gpus.values()) else index
+        new = Gpu(index=index, state=state, message=words, pci_bus_id=_bus(address))
         last = max(last, gpus.setdefault(_bus(address), new).index)
     xids = find_recent_xids(frames["xids"].text) if "xids" in frames else {}
     found = (replace(gpu, xids=_codes(xids, gpu)) for gpu in gpus.values())

@@ -9,6 +9,10 @@ from rekindle.records import FailedProbe
 from .frames import Frames
 from .system import parse_variables
 
+UNREAD = "unread-pip"
+"""Problems with files of pip that are not read."""
+_ABSENT = "No such file"
+
 
 def read_settings(frames: Frames) -> tuple[dict[str, str], tuple[FailedProbe, ...]]:
     """Return the settings of ``pip install`` by option, passwords masked, and the files that do not parse.
@@ -24,11 +28,16 @@ def read_settings(frames: Frames) -> tuple[dict[str, str], tuple[FailedProbe, ..
     texts, problems = [], []
     for name in files:
         text = frames[name].text if frames[name].answered else ""
+        if not frames[name].answered and _ABSENT not in frames[name].text and not frames[name].late:
+            message = f"pip's file cannot be read: {frames[name].first_line[:200]}."
+            problems.append(FailedProbe(name=UNREAD, message=message))
         try:
             read_pip_settings([text], {})
         except configparser.Error as error:
-            message = f"pip cannot read this file: {mask_credentials(' '.join(error.message.split()))}."
-            problems.append(FailedProbe(name=name, message=message))
+            message = (
+                f"pip cannot read a file of its own: {mask_credentials(' '.join(error.message.split()))}."
+            )
+            problems.append(FailedProbe(name=UNREAD, message=message))
             continue
         texts.append(text)
     values = read_pip_settings(texts, environment)

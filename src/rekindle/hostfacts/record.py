@@ -113,6 +113,10 @@ _TRIALS = {
     "need-semaphore": "Processes cannot share a semaphore and a file in /dev/shm",
     "need-tmp": "No file can be made in /tmp",
     "need-name": "TMPDIR (rekindle_tmpdir) has too long a path for a socket in it",
+    "need-instructions": "The processor lacks instructions for which packages are built (x86-64-v2)",
+    "need-linger": "The login manager ends what is left running at a logout",
+    "astray": "Python does not start as the login sets it up",
+    "running": "A run of Rekindle is under way",
     "cuda": "CUDA does not start",
 }
 
@@ -170,6 +174,12 @@ def _compare_clock(says: str) -> str | None:
 _STUCK = re.compile(r"(\d{1,10}) (\d{1,10})")
 
 
+_ABSENT = {
+    "nvidia-smi": "nvidia-smi is not on this host.",
+    "glibc": "Neither getconf nor ldd names the version of the C library.",
+}
+
+
 def _failure(name: str, frame: Frame, printed: str) -> str | None:
     if name == "stuck" and (stuck := _STUCK.match(frame.first_line)):
         process, age = stuck.groups()
@@ -180,7 +190,8 @@ def _failure(name: str, frame: Frame, printed: str) -> str | None:
         return nvidia.describe_failure(name, frame)
     if name in ("root", "tmpdir"):
         place, _, found = frame.text.strip().partition("\n")
-        return _shared(found) or f"{place} is not a folder that this user can write to."
+        why = f": {found.removeprefix('why ')}" if found.startswith("why ") else ""
+        return _shared(found) or f"{place} is not a folder that this user can write to{why}."
     if name.startswith("disk-"):
         return f"df ended with status {frame.status}: {printed}."
-    return "nvidia-smi is not on this host." if name == "nvidia-smi" else None
+    return _ABSENT.get(name)

@@ -102,7 +102,11 @@ def read_memory(frames: Frames) -> Memory:
 
 
 def read_disks(frames: Frames, home: str, root: str) -> tuple[Disk, ...]:
-    """Read ``df -Pk`` and ``df -Pi`` of each place; one that did not answer is left out."""
+    """Read ``df -Pk`` and ``df -Pi`` of each place; one that did not answer is left out.
+
+    What is in memory has no more room than there is memory.
+    """
+    memory = read_memory(frames).available_mib
     paths = {
         "system": "/",
         "home": home,
@@ -117,6 +121,7 @@ def read_disks(frames: Frames, home: str, root: str) -> tuple[Disk, ...]:
         figures: list[Any] = _DF.findall(frame.text)
         if frame.answered and figures:
             total, free = (max(int(kib), 0) // 1024 for kib in figures[0])
+            free = min(free, memory) if frame.text.endswith("in memory") else free
             inodes = [int(left) for all_, left in figures[1:2] if int(all_)]
             disk = Disk(use=use, path=paths[use], total_mib=total, free_mib=free)
             measured.append(replace(disk, free_inodes=inodes[0]) if inodes else disk)

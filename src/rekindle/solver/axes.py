@@ -235,7 +235,7 @@ def match_glibc(build: CatalogueBuild, host: HostRecord) -> Finding:
     """The C library is new enough for the build and for the rest of its lock."""
     needed, here = max(build.glibc, load_rules().locks.glibc, key=parse_version), host.os.glibc
     fits = here is not None and parse_version(here) >= parse_version(needed)
-    return fits, f"{build.title} needs glibc ≥ {needed}, this host has {here or 'none'}"
+    return fits, f"{build.title} needs glibc ≥ {needed}, this host has {here or 'an unknown one'}"
 
 
 _FUNCTIONS: dict[Axis, Callable[[CatalogueBuild, HostRecord], Finding]] = {

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from msgspec.structs import replace
 
+from rekindle.hostfacts.frames import FactsError, ask_frames
 from rekindle.records import HostRecord, dump_builtins, read_record, write_record
 from rekindle.records.stages import PlaybookRecord
 
@@ -120,7 +121,7 @@ def test_each_question_has_a_nonce_of_its_own(collect):
 @pytest.mark.parametrize(
     "answer",
     [
-        {"rc": 1},
+        {"rc": 1, "change": lambda text: ""},
         {"change": lambda text: text[:2000]},
         {"change": lambda text: ""},
         {"change": lambda text: text.replace("MemTotal", "MemNone")},
@@ -133,6 +134,26 @@ def test_an_answer_that_is_none_fails_and_nothing_is_written(golden, collect, tm
     assert result["failed"]
     golden(result["msg"])
     assert not (tmp_path / "host.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "fix"),
+    [
+        ("sh: 21894: Cannot fork", "raise nproc"),
+        ('Please login as the user "ubuntu".', "log in as this user by hand"),
+        ("", "it printed nothing. Fix: log in"),
+    ],
+)
+def test_what_a_login_says_that_runs_nothing_is_told(said, fix):
+    answer = {"rc": 254, "stdout": said, "stderr": ""}
+    with pytest.raises(FactsError) as refused:
+        ask_frames(lambda *_, **__: answer, "/r", "/t")
+    assert f"(status 254): {said}" in str(refused.value)
+    assert fix in str(refused.value)
+
+
+def test_a_whole_answer_counts_whatever_the_login_shell_ends_with(collect):
+    assert "failed" not in collect(rc=1)[0]
 
 
 def test_an_answer_that_makes_no_sense_fails(collect, tmp_path, monkeypatch):

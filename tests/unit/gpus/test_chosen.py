@@ -37,9 +37,20 @@ def test_only_these_gpus_are_the_hosts(four, asked):
     assert explain_hidden(chosen) is None
 
 
-def test_a_gpu_that_the_driver_does_not_show_is_still_missed(four):
+def test_a_gpu_that_the_driver_does_not_show_is_missed_where_nobody_leaves_it_out(four):
     fewer = replace(four, gpus=four.gpus[:3])
-    assert "0000:03:00.0 is missing" in explain_hidden(choose_gpus(fewer, ["0"])).message
+    found = explain_hidden(fewer)
+    assert "0000:03:00.0 is missing" in found.message
+    assert found.fix.endswith("or leave it out (rekindle_gpus: [0, 1, 2]).")
+    assert explain_hidden(choose_gpus(fewer, ["0"])) is None
+
+
+def test_a_display_card_beside_gpus_is_none_that_is_missing(four):
+    card = PciGpu(address="0000:09:00.0", device="128B", kernel_driver="nouveau")
+    beside = replace(four, pci_gpus=len(four.gpus) + 1, pci_devices=(*four.pci_devices, card))
+    assert explain_hidden(beside) is None
+    card = replace(card, kernel_driver=None)
+    assert explain_hidden(replace(beside, pci_devices=(*four.pci_devices, card)))
 
 
 def test_one_that_is_not_there_is_refused(four):

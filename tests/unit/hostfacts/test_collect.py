@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The collector itself, run by dash with stand-ins for nvidia-smi and the home."""
 
+import fcntl
 import os
 import platform
 import pwd
@@ -191,7 +192,9 @@ def test_a_root_of_any_name_is_only_a_name(collect, tmp_path, name):
 
 def test_a_root_under_a_file_cannot_be_made(collect, tmp_path):
     (tmp_path / "file").touch()
-    assert collect("root", root=f"{tmp_path}/file/rekindle")["root"] == Frame("1", f"{tmp_path}/file\n")
+    assert collect("root", root=f"{tmp_path}/file/rekindle")["root"] == Frame(
+        "1", f"{tmp_path}/file\nwhy Not a directory\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -513,6 +516,47 @@ def test_what_each_job_needs_is_missed(tmp_path, before, need):
     frame = collect_after(before, tmp_path, f"need-{need}")[f"need-{need}"]
     assert frame.status == "6"
     assert NEEDS[need] in frame.text
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="mounts, which root can alone")
+@pytest.mark.parametrize(
+    ("before", "probe", "status", "says"),
+    [
+        (
+            "sed 's/sse4_2//' /proc/cpuinfo >cpu; mount --bind cpu /proc/cpuinfo",
+            "need-instructions",
+            "6",
+            "sse4_2",
+        ),
+        (
+            "sed 's/avx512f//' /proc/cpuinfo >cpu; mount --bind cpu /proc/cpuinfo",
+            "need-instructions",
+            "0",
+            "",
+        ),
+        ("ulimit -d 300000", "need-threads", "0", ""),
+        ("export OMP_NUM_THREADS=0x OMP_THREAD_LIMIT=1", "cores", "0", str(len(os.sched_getaffinity(0)))),
+        ("mkdir r; mount -t tmpfs -o size=1g none r", "disk-root", "0", "in memory"),
+        ("mount -t tmpfs -o ro none /srv; ln -s /srv r", "root", "1", "why Read-only file system"),
+        ("ln -s /nowhere r", "root", "1", "why it leads to /nowhere, which is not there"),
+        ("export PYTHONHOME=/nowhere", "astray", "6", "PYTHONHOME=/nowhere"),
+        ("mkdir p; echo 1/0 >p/json.py; export PYTHONPATH=$PWD/p", "astray", "6", "PYTHONPATH="),
+        ("mkdir p; export PYTHONPATH=$PWD/p", "astray", "0", ""),
+    ],
+)
+def test_what_a_login_or_a_machine_lacks_is_named(tmp_path, before, probe, status, says):
+    frame = collect_after(before, tmp_path, probe)[probe]
+    assert (frame.status, says in frame.text) == (status, True)
+
+
+def test_a_run_of_ours_that_is_under_way_is_seen(collect, tmp_path):
+    lock = tmp_path / "runs/a/driver.lock"
+    lock.parent.mkdir(parents=True)
+    assert collect("running", root=str(tmp_path))["running"].status == "0"
+    with lock.open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        assert collect("running", root=str(tmp_path))["running"].status == "6"
+    assert collect("running", root=str(tmp_path))["running"].status == "0"
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="mounts, which root can alone")

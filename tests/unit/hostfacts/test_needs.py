@@ -69,8 +69,8 @@ def test_a_healthy_host_lacks_nothing():
         (with_problem("tmpdir", "/srv is no folder that this user can write to."), "rekindle_tmpdir cannot"),
         (with_disk("root", 19_000), "too little free space: 19.92 GB at /home/lease/rekindle"),
         (with_disk("tmpdir", 1_900), "TMPDIR (rekindle_tmpdir) has too little free space: 1.99 GB"),
-        (with_disk("tmp", 95), "/tmp has too little free space: 0.10 GB at /tmp, 0.10 GB are needed"),
-        (with_disk("shm", 63), "/dev/shm has too little free space: 0.07 GB"),
+        (with_disk("tmp", 95), "/tmp has too little free space: 95 MiB at /tmp, 95 MiB are needed"),
+        (with_disk("shm", 47), "/dev/shm has too little free space: 47 MiB at /dev/shm, 48 MiB are needed"),
         *(
             (
                 with_problem(f"files-{name}", "No file can be made there: x."),
@@ -83,6 +83,7 @@ def test_a_healthy_host_lacks_nothing():
             (with_problem(f"need-{need}", "It cannot: x."), f"It cannot: x. Fix: {fix}")
             for need, fix in {
                 "threads": "raise nproc",
+                "instructions": "have the machine's owner give it another processor",
                 "loopback": "have localhost in /etc/hosts",
                 "semaphore": "mount /dev/shm as a tmpfs",
             }.items()
@@ -103,7 +104,13 @@ def test_a_healthy_host_lacks_nothing():
         (replace(HOST, limits={"file": "2048"}), "No file may be larger than 0.00 GiB there (ulimit -f)"),
         (
             replace(HOST, limits={"memory": "8388608"}),
-            "A process may have 8.0 GiB of addresses (ulimit -v)",
+            "A process may have 8.0 GiB of addresses (ulimit -v), and CUDA needs more.",
+        ),
+        (replace(HOST, limits={"data": "524288"}), "0.5 GiB of addresses (ulimit -d), and 4 GiB are needed"),
+        (replace(HOST, limits={"time": "60"}), "A process is ended after 60 s of CPU time (ulimit -t)"),
+        (
+            with_problem("astray", "Python does not start as the login sets it up: /usr/bin/python3."),
+            "Fix: take that out of the login's files",
         ),
         (replace(HOST, disks=HOST.disks[:-1]), "The free space of /dev/shm cannot be read"),
         (
@@ -197,7 +204,7 @@ def test_several_lacks_come_together_and_in_order():
         disks=tuple(Disk(use=disk.use, path=disk.path, total_mib=1, free_mib=0) for disk in HOST.disks),
     )
     first = " ".join(sentence.split()[0] for sentence in lacks(found))
-    assert first == "2 GPU GPU rekindle_root TMPDIR /tmp /dev/shm No"
+    assert first == "GPU GPU rekindle_root TMPDIR /tmp /dev/shm No"
 
 
 OLD, NEW = Python(path="/old", version="3.9.18"), Python(path="/new", version="3.13.0")
@@ -255,11 +262,46 @@ def test_what_many_jobs_do_without_is_a_warning(name, fix):
     assert sentence.startswith(f"It is so: x. Fix: {fix}")
 
 
-def test_one_machine_under_two_names_is_found_by_its_boot_and_its_folder():
+def test_one_machine_under_two_names_is_found_by_its_boot_and_its_folder_or_gpus():
     first = replace(HOST, boot="b", place="7:1 /rekindle")
     second = replace(first, host="lease-2")
     assert "lease-2 is the same machine as lease-1" in str(find_twin(second, [first]))
-    others = [first, replace(second, boot="c"), replace(second, place="8:1 /rekindle")]
-    assert find_twin(first, others) is None
+    elsewhere = replace(second, place="8:1 /rekindle")
+    assert f"both have GPU {min(gpu.uuid for gpu in HOST.gpus)}" in str(find_twin(elsewhere, [first]))
+    bare, apart = replace(first, gpus=()), replace(first, gpus=first.gpus[:1])
+    rest = replace(elsewhere, gpus=first.gpus[1:])
+    assert "both have the folder" in str(find_twin(apart, [replace(rest, place=first.place)]))
+    assert find_twin(apart, [rest]) is None
+    assert find_twin(bare, [replace(elsewhere, gpus=())]) is None
+    assert find_twin(first, [first, replace(second, boot="c")]) is None
     unknown = replace(first, boot=None), replace(second, boot=None)
     assert find_twin(unknown[0], unknown[1:]) is None
+
+
+def test_machines_of_one_snapshot_are_two():
+    first = replace(HOST, boot="b", place="7:1 /rekindle")
+    gpus = tuple(replace(gpu, uuid=f"GPU-{gpu.index}") for gpu in first.gpus)
+    assert find_twin(replace(first, host="lease-2", gpus=gpus), [first]) is None
+
+
+@pytest.mark.parametrize(
+    ("found", "asked"),
+    [
+        (with_gpu(memory_used_mib=500), "Fix: end them, or wait until their owner is done. Or leave it out"),
+        (with_gpu(memory_used_mib=500), "(rekindle_gpus: [1])."),
+        (
+            with_gpu(processes=(replace(OTHER, name="nvidia-cuda-mps-server"),)),
+            "Fix: end them (echo quit | nvidia-cuda-mps-control), or wait",
+        ),
+    ],
+)
+def test_memory_that_others_hold_has_a_way_out(found, asked):
+    assert any(asked in sentence for sentence in lacks(found))
+
+
+def test_memory_that_no_process_shows_is_ours_in_a_container_and_a_desktops_on_wsl():
+    held = with_gpu(memory_used_mib=500, processes=())
+    assert lacks(held)
+    runs = FailedProbe(name="running", message="A run of Rekindle is under way: /r/driver.lock.")
+    assert not lacks(replace(held, problems=(runs,)))
+    assert not lacks(replace(held, os=replace(HOST.os, kernel="6.6.87-microsoft-standard-WSL2")))

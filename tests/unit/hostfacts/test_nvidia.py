@@ -77,12 +77,18 @@ def test_a_gpu_that_is_lost_in_every_csv_field_is_the_one_of_the_xml():
     assert (second.index, second.state, second.pci_bus_id) == (1, "ok", "00000000:00:07.0")
 
 
-@pytest.mark.parametrize("gpu", ["GPU 0000:00:08.0", "gpu 00000000:00:08.0", "GPU2: 0000:00:08.0"])
+@pytest.mark.parametrize("gpu", ["GPU 0000:00:08.0", "gpu 00000000:00:08.0", "GPU1: 0000:00:08.0"])
 def test_a_gpu_without_a_handle_is_lost(gpu):
     message = f"Unable to determine the device handle for {gpu}: GPU is lost.  Reboot the system."
     gpus = nvidia.parse_nvidia(frames(nvidia_query=Frame("15", message + "\n"))).gpus
     assert [(gpu.index, gpu.state, gpu.pci_bus_id) for gpu in gpus][2:] == [(2, "lost", "00000000:00:08.0")]
     assert gpus[2].message == "GPU is lost. Reboot the system"
+
+
+def test_a_gpu_without_a_handle_keeps_its_number():
+    message = "Unable to determine the device handle for GPU5: 0000:00:08.0: Unknown Error\n"
+    found = nvidia.parse_nvidia(frames(nvidia_smi=Frame("255", message), nvidia_query=Frame("255", message)))
+    assert [(gpu.index, gpu.state) for gpu in found.gpus] == [(5, "error")]
 
 
 def test_a_handle_denied_for_another_reason_is_an_error_and_no_topology_is_guessed():

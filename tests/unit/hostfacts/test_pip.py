@@ -76,8 +76,20 @@ def test_a_file_that_does_not_parse_is_a_problem_and_keeps_its_secrets():
         frames(pip_etc=broken, pip_user=conf("retries = 2"), pip_env=NO_ENVIRONMENT)
     )
     assert found == {"retries": "2"}
-    assert [problem.name for problem in problems] == ["pip-etc"]
+    assert [problem.name for problem in problems] == [pip.UNREAD]
     assert "secret" not in problems[0].message
+
+
+def test_a_file_that_cannot_be_read_is_a_problem_and_one_that_is_not_there_is_none():
+    denied = Frame("2", "sed: can't read /etc/pip.conf: Permission denied\n")
+    _, problems = pip.read_settings(frames(pip_etc=denied, pip_env=NO_ENVIRONMENT))
+    (problem,) = problems
+    assert (problem.name, problem.message) == (
+        pip.UNREAD,
+        "pip's file cannot be read: sed: can't read /etc/pip.conf: Permission denied.",
+    )
+    absent = Frame("2", "sed: can't read /etc/pip.conf: No such file or directory\n")
+    assert pip.read_settings(frames(pip_etc=absent, pip_env=NO_ENVIRONMENT))[1] == ()
 
 
 def test_the_section_of_the_command_wins_over_a_later_file():
