@@ -25,6 +25,7 @@ from rekindle.environments.indexes import make_uv_environment, mask_credentials
 from rekindle.environments.lockfile import read_pins
 from rekindle.gpus.models import parse_version
 from rekindle.host import storage
+from rekindle.host.variables import select_for_installers
 from rekindle.records import Build, HostRecord, Job, PlannedEnvironment, PlanRecord
 from rekindle.records.plan import name_plain
 from rekindle.records.text import shorten_text
@@ -153,7 +154,7 @@ def _added(requirements: list[str], lock: str, build: Build, host: HostRecord) -
     with storage.lock_folder(folder):  # hosts of one kind ask at once
         if not kept.exists():
             base = {pin.name: pin.version for pin in read_pins(locks.read_lock(lock), arch)}
-            environ = make_uv_environment(os.environ)
+            environ = select_for_installers(make_uv_environment(os.environ))
             found = _compiled(requirements, base, options, build, environ)
             if any("+cpu" in pin for pin in found) and not any(
                 "+cpu" in version for version in base.values()
@@ -178,6 +179,7 @@ def _compiled(
             "compile",
             "-",
             "--quiet",
+            "--no-build",  # whoever only looks at a job runs no code of its packages
             "--no-config",
             "--no-python-downloads",
         ]

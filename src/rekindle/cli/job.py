@@ -64,9 +64,11 @@ def run(
     unread = refuse_unread(own.source, platform.python_version())
     unfit = find_job_flaws(own.source, own.job, load_rules().nvflare.version)
     if write:
-        if file.exists():
-            raise RecordError(f"There is {file}.", "remove it first, or correct it by hand.")
-        file.write_text(text + "\n", encoding="utf-8")
+        try:
+            with file.open("x", encoding="utf-8") as stream:  # follows no link
+                stream.write(text + "\n")
+        except FileExistsError:
+            raise RecordError(f"There is {file}.", "remove it first, or correct it by hand.") from None
         text = f"{file} is written."
     because = {name: one.because for name, one in own.found.items()}
     text = "\n".join([*(f"# {one}" for one in (unread, *unfit) if one), text])

@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
 from . import folders
+from .git import ask_git
 from .paths import PACKAGE
 
 _JOBS = "flare_jobs"
@@ -87,6 +88,11 @@ def does_travel(name: str) -> bool:
     return not any(part.startswith(".") or part == "__pycache__" for part in PurePosixPath(name).parts)
 
 
+def is_outside(name: str) -> bool:
+    """Whether a path leads out of the folder that it is relative to."""
+    return PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts
+
+
 def _own(root: Path, names: list[str]) -> list[str]:
     home, listed = root.resolve(), {*names}
 
@@ -96,6 +102,8 @@ def _own(root: Path, names: list[str]) -> list[str]:
 
     def owns(name: str) -> bool:
         file = name
+        if is_outside(name):  # as an index that was written by hand may have it
+            return False
         if linked(PurePosixPath(name)):
             real = (root / name).resolve()
             file = real.relative_to(home).as_posix() if real.is_relative_to(home) else ""
@@ -106,12 +114,11 @@ def _own(root: Path, names: list[str]) -> list[str]:
 
 def _git(root: Path, *options: str) -> list[str]:
     """Return what git lists below ``root``; nothing where there is no git or no checkout."""
-    command = ["git", "-C", str(root), "ls-files", "-z", *options, "."]
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
-    except OSError:
+        listed = ask_git("ls-files", "-z", *options, ".", folder=root)
+    except (OSError, subprocess.SubprocessError):
         return []
-    return [os.fsdecode(name) for name in done.stdout.split(b"\0") if name] if done.returncode == 0 else []
+    return [os.fsdecode(name) for name in listed.split(b"\0") if name]
 
 
 def _every(root: Path) -> list[str]:

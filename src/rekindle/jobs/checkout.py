@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
+from rekindle.host.git import ask_git
 from rekindle.host.payload import does_travel
 from rekindle.records import Job, RecordError
 from rekindle.records.text import find_last_line, list_few
@@ -110,8 +111,9 @@ def provide_checkout(setting: str, nvflare: str | None) -> Checkout:
             f"{_SETTING} is {setting!r}, and {folder} has no {_EXAMPLES}/.",
             "name a folder with a checkout of NVFlare, or URL@ref of a repository.",
         )
-    described = _git("-C", str(folder), "describe", "--tags", "--always", "--match=[0-9]*")
-    commit = described.stdout.decode().strip() if described.returncode == 0 else ""
+    commit = ""
+    with suppress(OSError, subprocess.SubprocessError):
+        commit = ask_git("describe", "--tags", "--always", "--match=[0-9]*", folder=folder).decode().strip()
     return Checkout(folder, commit or _UNKNOWN, installed)
 
 
@@ -122,13 +124,16 @@ def _cloned(url: str, ref: str) -> Path:
         return target
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as aside:  # each host has a process that does this
-        done = _git("clone", "--quiet", "--depth=1", f"--branch={ref}", "--", url, f"{aside}/clone")
-        if done.returncode:
-            last = find_last_line(done.stderr.decode(errors="replace"))[:300] or "git printed nothing"
+        options = ("--quiet", "--depth=1", f"--branch={ref}", "--")
+        try:
+            ask_git("clone", *options, url, f"{aside}/clone", limit_s=_LIMIT_S)
+        except (OSError, subprocess.SubprocessError) as error:
+            said = (getattr(error, "stderr", None) or str(error).encode()).decode(errors="replace")
             raise RecordError(
-                f"NVFlare's examples cannot be fetched from {url} at {ref}: {last}",
+                f"NVFlare's examples cannot be fetched from {url} at {ref}: "
+                f"{find_last_line(said)[:300] or 'git printed nothing'}",
                 f"name a folder with a checkout in {_SETTING}.",
-            )
+            ) from None
         if not target.is_dir():
             shutil.move(f"{aside}/clone", target)
     return target
@@ -136,25 +141,13 @@ def _cloned(url: str, ref: str) -> Path:
 
 def _committed(checkout: Path, folder: str) -> dict[str, bytes]:
     """Return the files of ``folder`` that a fresh checkout of the commit would send, by name."""
-    done = _git("-C", str(checkout), "archive", "--format=tar", "HEAD", folder)
     committed = {}
-    with suppress(tarfile.TarError), tarfile.open(fileobj=BytesIO(done.stdout)) as archive:
-        for member in archive:
-            name = member.name.removeprefix(f"{folder}/")
-            content = archive.extractfile(member) if member.isreg() else None
-            if content and does_travel(name):
-                committed[name] = content.read()
+    with suppress(OSError, subprocess.SubprocessError, tarfile.TarError):
+        packed = ask_git("archive", "--format=tar", "HEAD", folder, folder=checkout)
+        with tarfile.open(fileobj=BytesIO(packed)) as archive:
+            for member in archive:
+                name = member.name.removeprefix(f"{folder}/")
+                content = archive.extractfile(member) if member.isreg() else None
+                if content and does_travel(name):
+                    committed[name] = content.read()
     return committed
-
-
-def _git(*words: str) -> subprocess.CompletedProcess[bytes]:
-    try:
-        return subprocess.run(
-            ["git", *words],
-            env={**os.environ, "GIT_TERMINAL_PROMPT": "0"},
-            capture_output=True,
-            check=False,
-            timeout=_LIMIT_S,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return subprocess.CompletedProcess(words, 1, b"", str(error).encode())

@@ -3,11 +3,12 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import yaml
 
+from rekindle.host.payload import is_outside
 from rekindle.judge import CHECKS, is_claim
 from rekindle.records import Example, Job, RecordError, events
 from rekindle.records.misfits import convert_written, find_misfits, find_near, suggest_instead
@@ -172,8 +173,3 @@ def _records(path: Path, code: object) -> bool:
         return True
     texts = (file.read_text(encoding="utf-8", errors="replace") for file in folder.rglob("*.py"))
     return any("rekindle.trainer" in text for text in texts)
-
-
-def is_outside(name: str) -> bool:
-    """Whether a path, as a job.yml has it, leads out of the job's folder."""
-    return PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rekindle.flare import moves
+from rekindle.host.payload import is_outside
 from rekindle.records import Complaint, Job
 from rekindle.records.misfits import suggest_instead
 from rekindle.solver.catalogue import load_rules
 
-from .job_file import is_outside
 from .scripts import Script, SourceValue
 from .sizes import STARTS
 from .source import Source

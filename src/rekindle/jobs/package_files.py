@@ -8,58 +8,97 @@ from typing import Any
 
 import tomllib
 import yaml
+from packaging.requirements import InvalidRequirement, Requirement
+
+from rekindle.host.files import read_content
 
 FILES = ("requirements.txt", "pyproject.toml", "environment.yml", "environment.yaml")
 """That are found by themselves, the first that is there."""
-_DEEPEST = 5
-"""Of files that include each other."""
+_LARGEST = 1 << 20
+"""Bytes of one of them."""
 _OPTION = re.compile(r"(--?[A-Za-z][\w-]*)[\s=]*(.*)")
 _ITSELF = re.compile(r"(?:(?:-e|--editable)[\s=]*)?\./?(?:\[[\w,\s-]*\])?")
 """The project of the file's own folder, as pip installs it."""
 
 
-def read_package_file(path: Path) -> object:
+def read_package_file(path: Path, folder: Path) -> object:
     """Return what a file lists, line by line as pip would read it; whatever else stands there, as it is.
 
     Indexes and other options of a requirements.txt are left out: packages come from pip's own indexes. Of a
-    conda environment only what it has pip install is read.
+    conda environment only what it has pip install is read. Of files that are not in ``folder``, as links and
+    included ones may be, only packages are returned, and nothing else that stands there is quoted.
 
     Raises:
         OSError, ValueError, AttributeError, yaml.YAMLError: it cannot be read.
     """
-    if path.suffix == ".toml":
-        return _read_project(path)
-    if path.suffix in (".yml", ".yaml"):
-        parts = yaml.safe_load(path.read_text(encoding="utf-8")).get("dependencies") or ()
-        lines = [line for part in parts if isinstance(part, dict) for line in part.get("pip") or ()]
-    else:
-        lines = _split_lines(path)
-    return list(_read_lines(lines, path.parent, _DEEPEST))
+    return _PackageFiles(folder).read(path)
 
 
-def _read_project(path: Path) -> Any:
-    content = tomllib.loads(path.read_text(encoding="utf-8"))
-    poetry: Mapping[str, Any] = content.get("tool", {}).get("poetry", {}).get("dependencies", {})
-    of_poetry = [_convert_poetry(name, given) for name, given in poetry.items() if name != "python"]
-    return content.get("project", {}).get("dependencies", list(filter(None, of_poetry)))
+class _PackageFiles:
+    """A file that lists packages, and those that it includes: each is read once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder.resolve()
+        self._read: set[Path] = set()
+
+    def read(self, path: Path) -> object:
+        found = self._list(path)
+        return found if self._is_inside(path) else list(_require_packages(path, found))
+
+    def _is_inside(self, path: Path) -> bool:
+        return path.resolve().is_relative_to(self._folder)
+
+    def _list(self, path: Path) -> Any:
+        if path.suffix == ".toml":
+            return self._project(path)
+        if path.suffix in (".yml", ".yaml"):
+            parts = yaml.safe_load(self._text(path)).get("dependencies") or ()
+            lines = [line for part in parts if isinstance(part, dict) for line in part.get("pip") or ()]
+        else:
+            lines = self._split(path)
+        return list(self._walk(lines, path.parent))
+
+    def _text(self, path: Path) -> str:
+        return read_content(path.resolve(), _LARGEST).decode("utf-8-sig")
+
+    def _split(self, path: Path) -> list[str]:
+        return self._text(path).replace("\\\n", " ").splitlines()
+
+    def _project(self, path: Path) -> Any:
+        content = tomllib.loads(self._text(path))
+        poetry: Mapping[str, Any] = content.get("tool", {}).get("poetry", {}).get("dependencies", {})
+        of_poetry = [_convert_poetry(name, given) for name, given in poetry.items() if name != "python"]
+        return content.get("project", {}).get("dependencies", list(filter(None, of_poetry)))
+
+    def _walk(self, lines: Iterable[object], folder: Path) -> Iterator[object]:
+        """Yield the packages in lines of a requirements.txt in ``folder``, and in files that they include."""
+        for given in lines:
+            line = re.sub(r"(^|\s)#.*", "", given).strip() if isinstance(given, str) else ""
+            option = _OPTION.fullmatch(line)
+            if not isinstance(given, str):
+                yield given
+            elif _ITSELF.fullmatch(line):
+                project = folder / "pyproject.toml"
+                yield from self._project(project) if project.is_file() else ()
+            elif option and option[1] in ("-r", "--requirement"):
+                yield from self._include(folder / option[2])
+            elif line and (not option or option[1] in ("-e", "--editable")):
+                yield re.split(r"\s--?[A-Za-z]", line, maxsplit=1)[0].rstrip()
+
+    def _include(self, path: Path) -> Iterator[object]:
+        if path.resolve() not in self._read:
+            self._read.add(path.resolve())
+            found = self._walk(self._split(path), path.parent)
+            yield from found if self._is_inside(path) else _require_packages(path, found)
 
 
-def _read_lines(lines: Iterable[str], folder: Path, depth: int) -> Iterator[str]:
-    """Yield the packages in lines of a requirements.txt in ``folder``, and in files that they include."""
-    for line in (re.sub(r"(^|\s)#.*", "", str(line)).strip() for line in lines):
-        option = _OPTION.fullmatch(line)
-        if _ITSELF.fullmatch(line):
-            project = folder / "pyproject.toml"
-            yield from _read_project(project) if project.is_file() else ()
-        elif option and option[1] in ("-r", "--requirement") and depth:
-            path = folder / option[2]
-            yield from _read_lines(_split_lines(path), path.parent, depth - 1)
-        elif line and (not option or option[1] in ("-e", "--editable")):
-            yield re.split(r"\s--?[A-Za-z]", line, maxsplit=1)[0].rstrip()
-
-
-def _split_lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8-sig").replace("\\\n", " ").splitlines()
+def _require_packages(path: Path, lines: Iterable[object]) -> Iterator[str]:
+    for line in map(str, lines):
+        try:
+            Requirement(line)
+        except InvalidRequirement:
+            raise ValueError(f"{path} is no list of packages") from None
+        yield line
 
 
 def _convert_poetry(name: str, given: Any) -> str:

@@ -20,22 +20,22 @@ def find_package_file(places: Iterable[Path]) -> tuple[Path | None, tuple[str, .
         RecordError: it cannot be read, or lists something else than packages of an index.
     """
     files = [place / name for place in places for name in FILES]
-    listed = ((path, _in_file(path)) for path in files if path.is_file())
+    listed = ((path, _in_file(path, path.parent)) for path in files if path.is_file())
     return next((found for found in listed if found[1]), (None, ()))
 
 
 def read_requirements(given: object, path: Path) -> tuple[str, ...]:
     """Return what ``requirements`` of the job.yml at ``path`` lists, itself or in a file that it names."""
-    return _in_file(path.parent / given) if isinstance(given, str) else _normal(given, path)
+    return _in_file(path.parent / given, path.parent) if isinstance(given, str) else _normal(given, path)
 
 
-def _in_file(path: Path) -> tuple[str, ...]:
-    """Return what a file of packages lists.
+def _in_file(path: Path, folder: Path) -> tuple[str, ...]:
+    """Return what a file of packages lists, for a job in ``folder``.
 
     It raises what `find_package_file` does.
     """
     try:
-        lines = read_package_file(path)
+        lines = read_package_file(path, folder)
     except (OSError, ValueError, AttributeError, TypeError, yaml.YAMLError) as error:
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())
         which = getattr(error, "filename", None) or path
@@ -57,14 +57,14 @@ def _normal(lines: object, path: Path) -> tuple[str, ...]:
     if not isinstance(lines, list):
         raise RecordError(f"{path} has requirements that are no list.", "write them as [monai==1.5.1, timm].")
     found = set()
-    for line in lines:
+    for line in (line if isinstance(line, str) else f"a {type(line).__name__}" for line in lines):
         try:
-            requirement = Requirement(str(line))
+            requirement = Requirement(line)
             if requirement.url:
                 raise InvalidRequirement
-        except InvalidRequirement:
+        except (InvalidRequirement, RecursionError):
             raise RecordError(
-                f"{path} requires {str(line)[:200]!r}, which is no package of an index by its name.",
+                f"{path} requires {line[:200]!r}, which is no package of an index by its name.",
                 "write it as name==version, or requirements: [] in job.yml to go without any.",
             ) from None
         requirement.name = canonicalize_name(requirement.name)

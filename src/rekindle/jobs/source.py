@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 import yaml
@@ -20,6 +21,8 @@ from .scripts import Script, ScriptCall, ScriptImport, SourceValue, take_last_na
 
 _LARGEST = 1_000_000
 """Bytes of a file that is read."""
+_PARTS = 100_000
+"""Of JSON that a file in YAML is written as."""
 _DEEPEST = 8
 """Names that lead to each other."""
 _CONFIGURATION = re.compile(r"(?:^|/)(?:config_\w+|meta)\.(?:json|conf|ya?ml)\Z")
@@ -209,7 +212,7 @@ class Source:
         except SyntaxError as error:
             release = f"Python {sys.version_info[0]}.{sys.version_info[1]}"
             return f"{name}:{error.lineno} is no {release} ({error.msg})"
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError, MemoryError):
             return f"{name} is not read"
 
 
@@ -260,7 +263,9 @@ def _plain(name: str, text: str) -> str:
     """Return a configuration without comments, and YAML's as JSON."""
     if name.endswith((".yml", ".yaml")):
         try:
-            return json.dumps(yaml.safe_load(text), default=str)
-        except (yaml.YAMLError, ValueError):
+            parts = json.JSONEncoder(default=str).iterencode(yaml.safe_load(text))
+            found = "".join(islice(parts, _PARTS))  # aliases of aliases have no end
+            return found if next(parts, None) is None else ""
+        except (yaml.YAMLError, ValueError, RecursionError):
             return ""
     return text if name.endswith(".json") else _COMMENT.sub("", text)

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a job requires: of its job.yml or a file beside it, in one spelling, or one sentence."""
 
+import os
+from itertools import pairwise
+
 import pytest
 from runners.plays import REPOSITORY
 
 from rekindle.jobs import choose_environment, load_job
+from rekindle.jobs.source import Source
 from rekindle.records import RecordError
 
 JOBS = REPOSITORY / "flare_jobs"
@@ -145,3 +149,55 @@ def test_what_cannot_be_is_one_sentence(job, given, message):
 
 def test_a_container_s_own_packages_may_be_installed(job):
     assert job(example=CONTAINER + PIP).image == "a:1"
+
+
+SECRET = "user:hunter2:0:0\n"
+
+
+@pytest.mark.parametrize("how", ["includes", "links", "names", "lists"])
+def test_a_file_outside_of_the_job_is_read_for_packages_alone(job, tmp_path, how):
+    def read(text, name="outside.txt"):
+        outside = tmp_path / name
+        outside.write_text(text)
+        (tmp_path / "mine").mkdir(exist_ok=True)
+        (tmp_path / "mine/requirements.txt").unlink(missing_ok=True)
+        if how == "links":
+            (tmp_path / "mine/requirements.txt").symlink_to(outside)
+        of = {"requirements_txt": f"timm\n-r {outside}\n"} if how == "includes" else {}
+        lines = f"requirements: {outside}\n" if how in ("names", "lists") else ""
+        return job(lines, **of).requirements
+
+    with pytest.raises(RecordError, match=r"\.txt is no list of packages\. Fix: ") as error:
+        read(SECRET)
+    assert "hunter2" not in str(error.value)
+    assert "einops" in read("einops\n")
+    if how == "lists":
+        with pytest.raises(RecordError, match="is no list of packages") as error:
+            read('[project]\ndependencies = ["user:hunter2"]\n', "outside.toml")
+        assert "hunter2" not in str(error.value)
+
+
+def test_files_that_include_each_other_or_have_no_end_are_read_once_or_not(job, tmp_path):
+    assert job(requirements_txt="timm\n" + "-r requirements.txt\n" * 300).requirements == ("timm",)
+    os.mkfifo(tmp_path / "mine/pipe")
+    for endless in ("pipe", "/dev/zero"):
+        with pytest.raises(RecordError, match="cannot be read: it is no regular file"):
+            job(requirements_txt=f"-r {endless}\n")
+    with pytest.raises(RecordError, match="cannot be read: it has more than"):
+        job(requirements_txt="#" * (1 << 20) + "\n")
+
+
+ALIASES = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n" for old, new in pairwise("abcdefghij")
+)
+
+
+def test_aliases_of_aliases_end(job, tmp_path):
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(RecordError, match="requires 'a list'"):
+        job(environment_yml=ALIASES + "dependencies: [{pip: [*j]}]\n")
+    (tmp_path / "mine/environment.yml").unlink()
+    config = tmp_path / "app/config"
+    config.mkdir(parents=True)
+    (config / "config_fed_server.yml").write_text(ALIASES)
+    assert [one.text for one in Source(tmp_path / "app", "").configurations] == [""]
