@@ -21,6 +21,8 @@ DOUBTS = {"all": 0, "": 1, "little": 2}
 """Of a match, by how much its row tells."""
 _LONGEST, _ROOM = 500, 30
 _ADVICE = load_shape("advice")
+_ADVISED = 2_000
+"""Characters of a message in which it is sought."""
 SHORT = 200
 """Characters of a cause that quotes a line."""
 
@@ -115,7 +117,7 @@ def find_known(text: str, installed: Mapping[str, str]) -> Match | None:
 
 def find_advice(message: str) -> str:
     """Return a remedy that quotes what a message advises, or nothing; whoever wrote the log says it."""
-    advice = _ADVICE.search(message)
+    advice = _ADVICE.search(message, 0, _ADVISED)
     return f'The message itself says: "{cut_line(advice[0], SHORT)}"' if advice else ""
 
 

@@ -23,7 +23,7 @@ from .prefixes import find_producers, read_json_lines, strip_prefixes
 LIMIT = files.LIMIT
 """Bytes of one file that are searched, from both ends of a larger one."""
 _NAMES = re.compile(
-    rf"{'|'.join(map(re.escape, (LOG, *PARTS)))}|.+\.(?:log|out|err|txt|stdout|stderr)(?:\.\d{1, 3})?"
+    rf"{'|'.join(map(re.escape, (LOG, *PARTS)))}|.+\.(?:log|out|err|txt|stdout|stderr)(?:\.\d{{1,3}})?"
     r"|syslog|messages|dmesg|std(?:out|err)"
 )
 _JOB_ID = re.compile(r"[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}")

@@ -13,6 +13,8 @@ from rekindle.records import Complaint, HostRecord, Norms, dump_builtins
 from rekindle.records.layout import env_in, host_in
 from rekindle.records.plan import has_torch
 
+from .wire import derive_token
+
 _LIMITS = {True: {"limit_s": 90, "budget_s": 20}, False: {"limit_s": 25, "budget_s": 8}}
 """Seconds of one measurement, and for its figures, with GPUs and without."""
 _JOIN_S = 240
@@ -40,7 +42,7 @@ def make_parts(
         RecordError: a record is missing or broken.
     """
     known = {host: host_in(results / host) for host in addresses}
-    common = {"port": port, "token": secrets.token_hex(16), "join_s": _JOIN_S}
+    common, token = {"port": port, "join_s": _JOIN_S}, secrets.token_hex(16)
     common |= {"norms": dump_builtins(norms) if norms else None}
     together = [host for host, record in known.items() if record.allocation is None]
     on_gpus = all(list_visible_gpus(known[host]) for host in together)
@@ -52,16 +54,18 @@ def make_parts(
         gpus = list_visible_gpus(record) if nodes or on_gpus else []
         limits = _LIMITS[bool(gpus)]
         total_s = _JOIN_S + limits["limit_s"] * ((nodes or len(together)) + _OTHER_STEPS)
+        conducts = bool(nodes) or host == together[0]
         parts[host] = {
             **common,
             **limits,
+            "token": token if conducts else derive_token(token, host),  # no other can say that it is this one
             "total_s": _limit_total(record, total_s),
             "hosts": [] if nodes else together,  # nodes are known once they are given
             "nodes": nodes,
             "allocation": dump_builtins(record.allocation) if record.allocation else None,
             "address": addresses[together[0]] if together else "",
             "host": "" if nodes else host,
-            "conducts": bool(nodes) or host == together[0],
+            "conducts": conducts,
             "gpus": gpus,
             "python": _find_torch(results / host, host),
             "folder": f"{record.root}/{folders.FABRIC}",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What conductor and players send each other: bounded lines of JSON over TCP."""
 
+import hmac
 import json
 import socket
 import time
@@ -11,6 +12,11 @@ AnswerLine = dict[str, Any]
 MOST = 64 << 10
 """Bytes of a line."""
 _RETRY_S = 0.5
+
+
+def derive_token(token: str, host: str) -> str:
+    """Return by which a host shows the conductor, who has the survey's ``token``, that it is itself."""
+    return hmac.digest(token.encode(), host.encode(), "sha256").hex()
 
 
 def open_connection(address: str, port: int, within_s: float) -> socket.socket:

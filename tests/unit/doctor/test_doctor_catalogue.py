@@ -176,6 +176,11 @@ def test_one_long_line_is_looked_through_once(unit):
     _assert_takes_time_as_it_has_bytes(unit)
 
 
+def test_a_message_of_many_parts_takes_no_time_for_its_advice():
+    raised = f"RuntimeError: CUDA error{': ' * 3_900}\n".encode()
+    assert _seconds(raised * 40) < 3 + 40 * _seconds(b"RuntimeError: CUDA error\n")
+
+
 def test_no_entry_takes_longer_over_a_long_line_than_all_others_together():
     line = "x" * (SIZE * 8)
     seconds = {}

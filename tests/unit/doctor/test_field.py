@@ -270,8 +270,9 @@ def test_lines_and_paths_of_windows_are_read():
     )
 
 
-def test_every_text_of_a_folder_is_read(tmp_path):
-    (tmp_path / "worker-0.txt").write_text("sbatch: error: Batch job submission failed: Invalid qos\n")
+@pytest.mark.parametrize("name", ["worker-0.txt", "train.log.1", "fit.out.12"])
+def test_every_text_of_a_folder_is_read(tmp_path, name):
+    (tmp_path / name).write_text("sbatch: error: Batch job submission failed: Invalid qos\n")
     assert [finding.layer for finding in diagnose_run(tmp_path).findings] == ["job"]
 
 
