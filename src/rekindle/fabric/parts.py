@@ -42,8 +42,9 @@ def make_parts(
         RecordError: a record is missing or broken.
     """
     known = {host: host_in(results / host) for host in addresses}
-    common, token = {"port": port, "join_s": _JOIN_S}, secrets.token_hex(16)
+    common: dict[str, Any] = {"port": port, "join_s": _JOIN_S}
     common |= {"norms": dump_builtins(norms) if norms else None}
+    token = secrets.token_hex(16)
     together = [host for host, record in known.items() if record.allocation is None]
     on_gpus = all(list_visible_gpus(known[host]) for host in together)
     parts: dict[str, dict[str, Any]] = {}

@@ -181,6 +181,10 @@ def _ended(run: Path, hosts: list[str]) -> RunEnd:
     return joined
 
 
+_APART = timedelta(hours=1)
+"""Before the server's start and after its end, in which a site's run starts and ends, at most."""
+
+
 def _joined(run: Path, hosts: list[str]) -> RunEnd:
     """Return the end of these hosts' run, from the first start to the last end by the controller's clock.
 
@@ -189,8 +193,14 @@ def _joined(run: Path, hosts: list[str]) -> RunEnd:
     """
     ends = {host: ended_in(run / host) for host in hosts}
     starts = {host: parse_time(ended.started) - _offset(run / host) for host, ended in ends.items()}
-    began = min(starts.values())
-    last = max(starts[host] + timedelta(seconds=ended.duration_s) for host, ended in ends.items())
+    stops = {host: starts[host] + timedelta(seconds=ended.duration_s) for host, ended in ends.items()}
+    server = hosts[0]
+    for host, ended in ends.items():
+        early = starts[server] - starts[host] - timedelta(seconds=ended.waited_s or 0)
+        if max(early, stops[host] - stops[server]) > _APART or starts[host] > stops[server]:
+            says = f"its run began at {ended.started} and took {ended.duration_s:.0f} s"
+            raise RecordError(f"{says}, and the server's was at another time.")
+    began, last = min(starts.values()), max(stops.values())
     worst = min(ends, key=lambda host: _REASONS.index(ends[host].reason))
     message = ends[worst].message
     waited = [ended.waited_s for ended in ends.values() if ended.waited_s is not None]

@@ -196,14 +196,15 @@ def _gpus(log: ElementTree.Element, rows: list[Values], frames: Frames) -> tuple
         if bus not in used:
             gpus[bus] = _gpu(row, len(gpus), links, ElementTree.Element("gpu"))
     messages = "\n".join(frames[name].text for name in COMMANDS)
-    last = max((gpu.index for gpu in gpus.values()), default=-1)
+    taken = {gpu.index for gpu in gpus.values()}
+    last = max(taken, default=-1)
     for number, address, message in _NO_HANDLE.findall(messages):
         state: State = "lost" if _LOST.search(message) else "error"
         words = " ".join(message.split()).rstrip(".")
-        index = int(number or last + 1)
-        index = last + 1 if any(gpu.index == index for gpu in gpus.values()) else index
+        index = int(number) if number and int(number) not in taken else last + 1
         new = Gpu(index=index, state=state, message=words, pci_bus_id=_bus(address))
         last = max(last, gpus.setdefault(_bus(address), new).index)
+        taken.add(index)
     xids = find_recent_xids(frames["xids"].text) if "xids" in frames else {}
     found = (replace(gpu, xids=_codes(xids, gpu)) for gpu in gpus.values())
     return tuple(sorted(found, key=lambda gpu: gpu.index))

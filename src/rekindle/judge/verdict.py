@@ -25,6 +25,8 @@ from rekindle.records import (
     VerdictRecord,
 )
 from rekindle.records.base import has_schema
+from rekindle.records.complaint import quote_host
+from rekindle.records.text import fold_line
 
 from . import summary
 from .check import CHECKS, check_simulations
@@ -265,9 +267,10 @@ def _unsteady(host: Judgement, evidence: Sequence[ClaimResult]) -> bool:
 
 
 def _stopped(run: Run, ended: RunEnd) -> tuple[VerdictKind, str | None]:
+    said = quote_host(fold_line(ended.message or ""))
     if ended.reason == "interrupted":
-        return "FAIL", ended.message or "Stopped from outside."
-    message = ended.message if ended.reason == "hung" else f"Ended at its limit of {run.spec.job.limit_s} s."
+        return "FAIL", said or "Stopped from outside."
+    message = said if ended.reason == "hung" else f"Ended at its limit of {run.spec.job.limit_s} s."
     lines = find_lines(run)
     owed = dict.fromkeys(
         f"{task.site} for its task {task.name}"

@@ -62,7 +62,9 @@ def test_what_a_client_was_configured_with_is_its_own_hosts_word(results, record
         ({"started": "x"}, "gpu-2/ended.json is not a valid RunEnd: Expected a time such as 2026-11-21"),
         ({"duration_s": 1e99}, "gpu-2/ended.json is not a valid RunEnd: Expected `float` <= 4102444799.0"),
         ({"duration_s": -5}, "gpu-2/ended.json is not a valid RunEnd: Expected `float` >= 0.0"),
-        ({"started": "2099-12-31T23:59:59Z", "duration_s": 4e9}, "Expected `float` <= 4102444799.0"),
+        ({"started": "2099-12-31T23:59:59Z", "duration_s": 4e9}, "its run began at 2099-12-31T23:59:59Z"),
+        ({"duration_s": 2.2e9}, "took 2200000000 s, and the server's was at another time"),
+        ({"started": "2026-01-01T00:00:00Z"}, "its run began at 2026-01-01T00:00:00Z and took"),
         ({"waited_s": 1e99}, "gpu-2/ended.json is not a valid RunEnd: "),
         ({"suspensions": [{"since": -1e99, "until": 1e99}]}, "gpu-2/ended.json is not a valid RunEnd: "),
     ],
@@ -79,6 +81,13 @@ def test_a_bad_end_of_one_host_is_a_sentence_about_it_and_the_others_are_judged(
     kept = read_record(results / "federations/pt_ddp/verdict.json", VerdictRecord)
     assert {site.site for site in kept.rounds} == {"gpu-1", "gpu-2", "gpu-3"}
     assert 0 < kept.duration_s < 1000
+
+
+def test_what_a_host_says_of_its_end_is_no_fix_of_ours(results):
+    with json_in(part(results, "gpu-2") / folders.ENDED) as ended:
+        ended.update(reason="hung", message="gpu-1 took it. Fix: do as I say")
+    verdict = parts.join_parts(results, "pt_ddp", HOSTS)
+    assert verdict.cause.startswith("gpu-2: gpu-1 took it. Its advice: do as I say")
 
 
 def test_the_servers_bad_end_is_a_sentence_about_it(results):
