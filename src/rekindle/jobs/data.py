@@ -36,6 +36,9 @@ def require_sent(file: Path, job: Job) -> None:
     """
     size_mb = 0.0
     for path in list_sent_data(job, file.parent).values():
+        if private := _find_private(path.resolve(), file.parent.resolve()):
+            fix = "put what the job needs into a folder of its own."
+            raise RecordError(f"{file} has data from {path}, and {private} is not sent to hosts.", fix)
         names = payload.list_travelling(path)
         if not names:
             message = f"{file} has data from {path}, and no folder with files is there on this machine."
@@ -46,6 +49,14 @@ def require_sent(file: Path, job: Job) -> None:
             f"{file} has {size_mb:.0f} MB of data that each host would get, and at most {TRAVELS_MB} travel."
         )
         raise RecordError(message, "put them on the hosts, and write where: host with their path there.")
+
+
+def _find_private(path: Path, folder: Path) -> str:
+    """Return why data at ``path`` are not those of a job in ``folder``: hidden, or a home; empty if they are."""
+    inside = path.relative_to(folder) if path.is_relative_to(folder) else path
+    if hidden := next((part for part in inside.parts if part.startswith(".")), ""):
+        return f"what is in {hidden}"
+    return f"the home folder {path}" if Path.home().resolve().is_relative_to(path) else ""
 
 
 def find_missing(

@@ -22,6 +22,8 @@ from .sites import RunSites, drop_sites, find_gone_sites, name_sites
 
 _PROOF = (folders.EVENTS, folders.ALL_SAMPLES, f"{folders.EVIDENCE}/", ALL_LOGS, folders.JOB_LOG)
 """Files that prove something."""
+_MOST = 64
+"""Simulations of one run that are judged, each with all of its evidence."""
 
 
 def open_run(folder: Path, spec: RunSpec | None = None) -> Run:
@@ -86,9 +88,13 @@ def open_workspace(workspace: Workspace) -> Run:
 
 def split_simulations(run: Run) -> list[Run]:
     """Return a run once for each simulation that its job.py started, with the evidence of that one."""
-    workspaces = find_workspaces(run.folder)
-    if len(workspaces) < 2:
+    every = find_workspaces(run.folder)
+    if len(every) < 2:
         return [run]
+    workspaces = every[:_MOST]
+    if len(every) > _MOST:
+        left = f"Of {len(every)} simulations the first {_MOST} alone are judged."
+        run = replace(run, unread=(*run.unread, left))
     own, written = [folders.name_server_events(w.job) for w in workspaces], {line.file for line in run.lines}
     files = [file if file in written else folders.SERVER_EVENTS for file in own]
     servers = {*own, folders.SERVER_EVENTS}

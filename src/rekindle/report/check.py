@@ -61,6 +61,7 @@ def _lines(group: list[HostCheck]) -> Iterator[str]:
         inside = f", in {job.container}" if job.container else ""
         refusal = "refused" if job.refusal and str(job.refusal) in said else job.refusal
         what = f": {refusal}" if refusal else f"{inside}, about {format_duration(job.about_s)}"
+        what += f", with {job.sends} of this machine sent along" if job.sends and not refusal else ""
         late = ", for which the time is too short" if job.in_time is False else ""
         yield f"  job {number}, {job.job}{'' if job.required else ' (not required)'}{what}{late}"
     if host.lease_left_s is not None:

@@ -33,6 +33,8 @@ class JobCheck(msgspec.Struct):
     required: bool
     about_s: int
     """Seconds that it takes on its usual hosts."""
+    sends: str | None
+    """Folder of this machine whose files each host gets with it, as its job.yml names it; None without."""
     refusal: str | None
     in_time: bool | None
     """Whether it ends within the lease and its allocation; None without both, or if it cannot run."""
@@ -112,6 +114,7 @@ def _host(home: Path, host: HostResults, asked: str | None, began: str) -> HostC
                 container=_container(foreseen, host.host),
                 required=foreseen.job.required,
                 about_s=foreseen.job.expected_s,
+                sends=data.from_ if (data := foreseen.job.data) and data.where == "controller" else None,
                 refusal=str(foreseen.refusal) if foreseen.refusal else None,
                 in_time=foreseen.late is None if limited and not foreseen.refusal else None,
             )

@@ -66,3 +66,22 @@ def test_what_is_too_large_is_to_be_put_on_the_hosts(own, data):
         stream.truncate(300_000_000)
     with pytest.raises(RecordError, match="has 300 MB of data that each host would get"):
         own(f"{{from: '{data}/part{{n}}', where: controller}}")
+
+
+@pytest.mark.parametrize(
+    ("where", "what"), [("~/.ssh", "what is in .ssh"), ("~", "the home folder"), ("/", "the home folder")]
+)
+def test_what_is_hidden_or_a_whole_home_is_not_sent(own, tmp_path, monkeypatch, where, what):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home/.ssh").mkdir(parents=True)
+    (tmp_path / "home/.ssh/id").write_text("x")
+    with pytest.raises(RecordError, match=f"and {what}.* is not sent to hosts. Fix: put what"):
+        own(f"{{from: '{where}', where: controller}}")
+
+
+def test_a_link_to_what_is_hidden_is_not_sent(own, data, tmp_path):
+    (tmp_path / ".private").mkdir()
+    (tmp_path / ".private/x").write_text("x")
+    (data / "more").symlink_to(tmp_path / ".private")
+    with pytest.raises(RecordError, match=r"what is in \.private is not sent"):
+        own(f"{{from: '{data}/more', where: controller}}")

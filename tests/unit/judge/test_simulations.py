@@ -63,3 +63,13 @@ def test_every_simulation_has_to_be_complete(simulations):
     lines = log.read_text().splitlines(keepends=True)
     log.write_text("".join(line for line in lines if "peer=site-2" not in line))
     assert states(simulations)["every_site_took_part"] == "fails"
+
+
+def test_of_a_multitude_the_first_are_judged_and_the_rest_is_told(example, monkeypatch):
+    monkeypatch.setattr("rekindle.judge.opener._MOST", 2)
+    (workspace,) = (example / "job/workspace").iterdir()
+    for number in range(3):
+        shutil.copytree(workspace, workspace.with_name(f"other-{number}"))
+    runs = split_simulations(open_run(example))
+    assert len(runs) == 2
+    assert "Of 4 simulations the first 2 alone are judged." in runs[0].unread
