@@ -30,6 +30,7 @@ from rekindle.records import (
     write_record,
 )
 from rekindle.records.complaint import quote_host
+from rekindle.records.layout import host_in
 from rekindle.records.text import fold_line
 
 _START_S = 300
@@ -61,12 +62,12 @@ class ActionModule(Action):
         what, shown, last = args["what"], "", None
         fresh, runs = started.get("stdout") == "started", args["until"] == "runs"
         queued = began = time.monotonic()
-        polls, parent = 0, os.getppid()
+        polls, parent, queues = 0, os.getppid(), _has_queue(Path(args["home"]))
         while time.monotonic() - began < args["limit_s"] and os.getppid() == parent:
             left = lost_after_s if ends is None else (ends - datetime.now(timezone.utc)).total_seconds()
             reconnect_s = max(0, min(lost_after_s, left))
             held, progress = self._poll(poll, nonce, reconnect_s, what, last)
-            if progress is not None and progress.state == "waiting":
+            if progress is not None and progress.state == "waiting" and queues:
                 began = self._wait(args, progress, queued, left if ends else None) or began
             if progress is not None:
                 if progress.message not in {shown, ""} and progress.state != "failed":
@@ -145,6 +146,13 @@ class ActionModule(Action):
             return held, decode_json(parsed["record"].text, Progress)
         except (frames.FactsError, RecordError):
             return held, None
+
+
+def _has_queue(home: Path) -> bool:
+    """Whether work waits for nodes on a host: not if its record in results/<host> has no allocation."""
+    with suppress(RecordError):
+        return host_in(home).allocation is not None
+    return True
 
 
 def _show(host: str, args: dict[str, Any], progress: Progress) -> None:

@@ -19,7 +19,7 @@ from rekindle.records.fabric import FabricLook, FabricRecord, Port
 
 from .pairs import list_transports
 from .survey import Conduct, SurveyStep
-from .wire import AnswerLine, Lines, derive_token, prepare_peer, write_line
+from .wire import AnswerLine, Lines, make_token, prepare_peer, write_line
 
 _GRACE_S = 10.0
 """After a measurement's limit, for a player to say that it hung."""
@@ -99,7 +99,7 @@ class Conductor:
 
     def _greet(self, peer: _Peer, line: AnswerLine) -> None:
         host, token, ranks = (line.get(name) for name in ("host", "token", "ranks"))
-        own = derive_token(self._spec["token"], str(host))
+        own = make_token(self._spec["token"], str(host))
         right = isinstance(token, str) and hmac.compare_digest(token.encode(), own.encode())
         known = isinstance(host, str) and host in self._spec["hosts"] and host not in self._players
         if not (right and known and isinstance(ranks, int) and 1 <= ranks <= 64):

@@ -13,7 +13,7 @@ from rekindle.records import Complaint, HostRecord, Norms, dump_builtins
 from rekindle.records.layout import env_in, host_in
 from rekindle.records.plan import has_torch
 
-from .wire import derive_token
+from .wire import make_token
 
 _LIMITS = {True: {"limit_s": 90, "budget_s": 20}, False: {"limit_s": 25, "budget_s": 8}}
 """Seconds of one measurement, and for its figures, with GPUs and without."""
@@ -59,7 +59,7 @@ def make_parts(
         parts[host] = {
             **common,
             **limits,
-            "token": token if conducts else derive_token(token, host),  # no other can say that it is this one
+            "token": token if conducts else make_token(token, host),  # no other can say that it is this one
             "total_s": _limit_total(record, total_s),
             "hosts": [] if nodes else together,  # nodes are known once they are given
             "nodes": nodes,

@@ -24,7 +24,7 @@ from rekindle.host.ports import list_ports, watch_ports
 from rekindle.host.variables import name_machine
 
 from . import measure
-from .wire import AnswerLine, derive_token, hear_lines, open_connection, write_line
+from .wire import AnswerLine, hear_lines, make_token, open_connection, write_line
 
 Work = Callable[[Callable[[str], None]], dict[str, Any]]
 """What one process does; it reports where it is."""
@@ -52,7 +52,7 @@ def serve_conductor(spec: dict[str, Any]) -> None:
     host, token = spec["host"] or name_machine(os.environ), spec["token"]
     me = {
         "host": host,
-        "token": derive_token(token, host) if spec["conducts"] else token,
+        "token": make_token(token, host) if spec["conducts"] else token,
         "ranks": max(1, gpus),
         "ports": watch_ports(began),
     }

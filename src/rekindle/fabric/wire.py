@@ -14,7 +14,7 @@ MOST = 64 << 10
 _RETRY_S = 0.5
 
 
-def derive_token(token: str, host: str) -> str:
+def make_token(token: str, host: str) -> str:
     """Return by which a host shows the conductor, who has the survey's ``token``, that it is itself."""
     return hmac.digest(token.encode(), host.encode(), "sha256").hex()
 

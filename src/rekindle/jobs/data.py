@@ -52,7 +52,7 @@ def require_sent(file: Path, job: Job) -> None:
 
 
 def _find_private(path: Path, folder: Path) -> str:
-    """Return why data at ``path`` are not those of a job in ``folder``: hidden, or a home; empty if they are."""
+    """Return why data at ``path`` are not of a job in ``folder``: hidden, or a home; empty if they are."""
     inside = path.relative_to(folder) if path.is_relative_to(folder) else path
     if hidden := next((part for part in inside.parts if part.startswith(".")), ""):
         return f"what is in {hidden}"

@@ -207,6 +207,13 @@ def test_a_queue_is_not_waited_in_for_ever(follow, host, tmp_path, clock, monkey
     assert host.asked == 4
 
 
+def test_a_host_without_a_queue_does_not_wait_in_one(follow, host, tmp_path, clock, monkeypatch):
+    monkeypatch.setattr(follow.module, "host_in", lambda home: SimpleNamespace(allocation=None))
+    with writer(tmp_path, "waiting"):
+        assert follow(limit_s=150)[0]["msg"].startswith("toy did not end within 150 s. ")
+    assert host.asked == 2
+
+
 @pytest.mark.parametrize(("state", "looks"), [("running", 3), ("ended", 1)])
 def test_until_it_runs_is_until_it_has_its_nodes_or_had_ended_before(follow, host, tmp_path, state, looks):
     host.before = lambda asked: tell(tmp_path, "waiting" if asked < looks else state)

@@ -14,7 +14,7 @@ import pytest
 
 from rekindle.fabric import conductor
 from rekindle.fabric.conductor import Conductor
-from rekindle.fabric.wire import MOST, Lines, derive_token, hear_lines, open_connection, write_line
+from rekindle.fabric.wire import MOST, Lines, hear_lines, make_token, open_connection, write_line
 
 GOOD = {
     "outcome": "measured",
@@ -56,7 +56,7 @@ def conduct(monkeypatch):
 
 def good(host, peer, answer=lambda order: GOOD):
     with suppress(OSError):  # the survey is over
-        write_line(peer, {"host": host, "token": derive_token("secret", host), "ranks": 1})
+        write_line(peer, {"host": host, "token": make_token("secret", host), "ranks": 1})
         for order in hear_lines(peer):
             if (found := answer(order)) is not None:
                 write_line(peer, {"id": order["id"], **found})
@@ -126,7 +126,7 @@ def test_a_player_that_answers_no_more_is_silent_after_the_limit(conduct):
 
 def test_a_player_that_leaves_holds_nobody_up(conduct):
     def leaves(host, peer):
-        write_line(peer, {"host": host, "token": derive_token("secret", host), "ranks": 1})
+        write_line(peer, {"host": host, "token": make_token("secret", host), "ranks": 1})
         next(hear_lines(peer))
         peer.close()
 
@@ -138,9 +138,9 @@ def test_a_player_that_leaves_holds_nobody_up(conduct):
     "hello",
     [
         {"host": "c", "token": "guess", "ranks": 1},
-        {"host": "c", "token": derive_token("secret", "a"), "ranks": 1},
-        {"host": "z", "token": derive_token("secret", "z"), "ranks": 1},
-        {"host": "a", "token": derive_token("secret", "a"), "ranks": 1 << 40},
+        {"host": "c", "token": make_token("secret", "a"), "ranks": 1},
+        {"host": "z", "token": make_token("secret", "z"), "ranks": 1},
+        {"host": "a", "token": make_token("secret", "a"), "ranks": 1 << 40},
         {"host": ["c"], "token": None},
         [],
     ],

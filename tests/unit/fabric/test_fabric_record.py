@@ -13,7 +13,7 @@ from rekindle.fabric.judgement import judge_fabric
 from rekindle.fabric.parts import make_parts
 from rekindle.fabric.schedule import list_rounds
 from rekindle.fabric.verdicts import judge_hosts
-from rekindle.fabric.wire import derive_token
+from rekindle.fabric.wire import make_token
 from rekindle.host import folders, nccl
 from rekindle.records import Allocation, Complaint, EnvRecord, read_record, write_record
 from rekindle.records.fabric import FABRIC, Bandwidth, FabricLook, FabricRecord
@@ -122,7 +122,7 @@ def test_the_first_host_conducts_and_knows_each_by_its_token(known):
     one, two = make_parts(known, TWO, 29400).values()
     assert (one["conducts"], two["conducts"]) == (True, False)
     assert one["address"] == two["address"] == "192.0.2.1"
-    assert one["token"] != two["token"] == derive_token(one["token"], "two")
+    assert one["token"] != two["token"] == make_token(one["token"], "two")
     assert one["token"] != make_parts(known, TWO, 29400)["one"]["token"]
     assert len(one["gpus"]) == len(two["gpus"]) == len(HOST.gpus)
     assert one["limit_s"] < one["total_s"]
