@@ -96,6 +96,28 @@ memory() { # of the machine, and what is left of this process's groups on the wa
     done </proc/self/cgroup
 }
 
+cores() { # that this login may run on, or its share of them, by its groups on the way up
+    least=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc) || return
+    while IFS=: read -r _ of path; do
+        case ,$of, in
+            ,,) base=/sys/fs/cgroup ;;
+            *,cpu,*) base=/sys/fs/cgroup/cpu ;;
+            *) continue ;;
+        esac
+        [ -d "$base$path" ] || path=
+        while :; do
+            {
+                read -r quota period <"$base$path/cpu.max" ||
+                    { read -r quota <"$base$path/cpu.cfs_quota_us" && read -r period <"$base$path/cpu.cfs_period_us"; }
+            } 2>/dev/null && [ "$quota" -gt 0 ] 2>/dev/null && share=$(((quota + period - 1) / period)) &&
+                [ "$share" -lt "$least" ] && least=$share
+            [ -n "$path" ] && [ "$path" != / ] || break
+            path=${path%/*}
+        done
+    done </proc/self/cgroup
+    printf '%s\n' "$least"
+}
+
 limits() {
     printf 'file=%s\nmemory=%s\ndata=%s\ntime=%s\n' "$(ulimit -f)" "$(ulimit -v)" "$(ulimit -d)" "$(ulimit -t)"
 }
@@ -557,7 +579,7 @@ main() {
     probe kernel uname -r
     probe boot cat /proc/sys/kernel/random/boot_id
     probe glibc glibc
-    probe cores env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc
+    probe cores cores
     probe cpu cpu
     probe memory memory
     probe clock date +%s

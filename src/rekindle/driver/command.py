@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from rekindle.host import folders
+from rekindle.host.cores import count_cores
 from rekindle.host.variables import make_path, select_for_jobs
 from rekindle.records import Example, RunSpec
 
@@ -45,7 +46,7 @@ def make_job_environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
     processes = max(1, sum(site.ranks for site in spec.own_sites) // max(1, len(spec.nodes)))
     environ = {
         # Else every process takes every core, and they starve each other.
-        "OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // processes)),
+        "OMP_NUM_THREADS": str(max(1, count_cores() // processes)),
         # NVFlare's receiver writes a folder of files by default, which mlflow refuses since 3.17.
         "MLFLOW_ALLOW_FILE_STORE": "true",
         **own,

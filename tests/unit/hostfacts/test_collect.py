@@ -580,6 +580,28 @@ def test_a_limit_of_the_group_counts_as_the_memory_that_is_free(tmp_path, limit,
     assert (read_memory(frames).available_mib == 1024) is bool(found)
 
 
+SHARE = "mount -t tmpfs none /sys/fs/cgroup && mkdir /sys/fs/cgroup/cpu && group=/sys/fs/cgroup\n"
+ALL = len(os.sched_getaffinity(0))
+
+
+@pytest.mark.skipif(
+    os.getuid() != 0 or ALL < 2, reason="mounts, which root can alone, and shares two processors"
+)
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("echo max 100000 >$group/cpu.max", ALL),
+        ("echo 100000 100000 >$group/cpu.max", 1),
+        ("echo 1000 100000 >$group/cpu.max", 1),
+        ("echo 0 0 >$group/cpu.max", ALL),
+        (f"echo {ALL - 1}50000 100000 >$group/cpu.max", ALL),
+    ],
+)
+def test_a_share_of_processors_counts_as_those_that_there_are(tmp_path, given, found):
+    frame = collect_after(SHARE + given, tmp_path, "cores")["cores"]
+    assert frame.text.split() == [str(found)]
+
+
 @pytest.mark.parametrize(
     ("off", "says"), [(0, None), (-250, None), (4000, "1 h 6 min ahead of"), (-1e6, "behind")]
 )
