@@ -31,3 +31,11 @@ def test_a_job_yml_is_not_written_over(call, tmp_path):
     status, _, err = call("job", folder, "--write")
     assert status == 2
     assert err.endswith("job.yml. Fix: remove it first, or correct it by hand.\n")
+
+
+def test_a_job_yml_is_not_written_through_a_link(call, tmp_path):
+    folder = shutil.copytree(LINE, tmp_path / "line")
+    (folder / "job.yml").unlink()
+    (folder / "job.yml").symlink_to(tmp_path / "elsewhere")
+    assert call("job", folder / "job.py", "--write")[0] == 2
+    assert not (tmp_path / "elsewhere").exists()
