@@ -76,46 +76,46 @@ room() {
     ! fallocate -n -l "$REKINDLE_ROOM" /proc/self/fd/9 2>&1 | grep 'quota exceeded'
 }
 
-memory() { # of the machine, and what is left of this process's groups on the way up, where they have a limit
-    cat /proc/meminfo || return
+groups() { # folders of this process's groups for the controller $1, on the way up, of either release
     while IFS=: read -r _ of path; do
-        case $of in
-            '') base=/sys/fs/cgroup most=memory.max now=memory.current cache=inactive_file ;;
-            *memory*) base=/sys/fs/cgroup/memory most=memory.limit_in_bytes now=memory.usage_in_bytes cache=total_inactive_file ;;
+        case ,$of, in
+            ,,) base=/sys/fs/cgroup ;;
+            *",$1,"*) base=/sys/fs/cgroup/$1 ;;
             *) continue ;;
         esac
         [ -d "$base$path" ] || path=
         while :; do
-            if read -r limit <"$base$path/$most" && read -r used <"$base$path/$now" && [ "$limit" != max ]; then
-                file=$(sed -n "s/^$cache //p" "$base$path/memory.stat")
-                echo "GroupAvailable: $((limit / 1024 - (used - ${file:-0}) / 1024)) kB"
-            fi 2>/dev/null
+            printf '%s\n' "$base$path"
             [ -n "$path" ] && [ "$path" != / ] || break
             path=${path%/*}
         done
     done </proc/self/cgroup
 }
 
-cores() { # that this login may run on, or its share of them, by its groups on the way up
-    least=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc) || return
-    while IFS=: read -r _ of path; do
-        case ,$of, in
-            ,,) base=/sys/fs/cgroup ;;
-            *,cpu,*) base=/sys/fs/cgroup/cpu ;;
-            *) continue ;;
-        esac
-        [ -d "$base$path" ] || path=
-        while :; do
-            {
-                read -r quota period <"$base$path/cpu.max" ||
-                    { read -r quota <"$base$path/cpu.cfs_quota_us" && read -r period <"$base$path/cpu.cfs_period_us"; }
-            } 2>/dev/null && [ "$quota" -gt 0 ] 2>/dev/null && share=$(((quota + period - 1) / period)) &&
-                [ "$share" -lt "$least" ] && least=$share
-            [ -n "$path" ] && [ "$path" != / ] || break
-            path=${path%/*}
-        done
-    done </proc/self/cgroup
-    printf '%s\n' "$least"
+first_of() { # the content of the first of these files that is there
+    for file; do
+        [ -r "$file" ] && cat "$file" && return
+    done
+    return 1
+}
+
+memory() { # of the machine, and what is left of this process's groups, where they have a limit
+    cat /proc/meminfo || return
+    groups memory | while read -r group; do
+        limit=$(first_of "$group/memory.max" "$group/memory.limit_in_bytes") && [ "$limit" != max ] || continue
+        used=$(first_of "$group/memory.current" "$group/memory.usage_in_bytes") || continue
+        file=$(sed -n 's/^\(total_\)\{0,1\}inactive_file //p' "$group/memory.stat" 2>/dev/null | tail -n 1)
+        echo "GroupAvailable: $((limit / 1024 - (used - ${file:-0}) / 1024)) kB"
+    done
+}
+
+cores() { # that this login may run on, and the share of them that each of its groups has
+    env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc || return
+    groups cpu | while read -r group; do
+        # shellcheck disable=SC2046  # words
+        set -- $(cat "$group/cpu.max" 2>/dev/null || cat "$group/cpu.cfs_quota_us" "$group/cpu.cfs_period_us" 2>/dev/null)
+        [ "${1:-0}" -gt 0 ] 2>/dev/null && [ "${2:-0}" -gt 0 ] && echo $((($1 + $2 - 1) / $2))
+    done | sort -n
 }
 
 limits() {

@@ -80,13 +80,14 @@ def parse_digits(text: str | None) -> str | None:
 
 
 def read_cpu(frames: Frames) -> Cpu:
-    """Read the model and the number of processors that this user may run on."""
+    """Read the model and the number of processors that this user may run on, or has a share of."""
     cores = require_line(frames, "cores")
+    shares = re.findall(r"^[0-9]{1,6}$", frames["cores"].text, re.MULTILINE)
     if not re.fullmatch("[0-9]{1,6}", cores):
         raise FactsError(
             f"The host reports {cores!r} as its number of cores.", "see what nproc prints there."
         )
-    return Cpu(model=read_line(frames, "cpu"), cores=int(cores))
+    return Cpu(model=read_line(frames, "cpu"), cores=min(map(int, shares)))
 
 
 def read_memory(frames: Frames) -> Memory:

@@ -599,7 +599,7 @@ ALL = len(os.sched_getaffinity(0))
 )
 def test_a_share_of_processors_counts_as_those_that_there_are(tmp_path, given, found):
     frame = collect_after(SHARE + given, tmp_path, "cores")["cores"]
-    assert frame.text.split() == [str(found)]
+    assert min(map(int, frame.text.split())) == found
 
 
 @pytest.mark.parametrize(
