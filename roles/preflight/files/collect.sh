@@ -304,7 +304,7 @@ strangers() {
 
 why_not() { # why no folder can be made in $1, in the system's words, without the program's
     place=$1
-    case $HOME/ in "$2"/*) [ -e "$HOME" ] || { echo "the home folder $HOME does not exist" && return; } ;; esac
+    case $2/ in "$HOME"/*) [ -e "$HOME" ] || { echo "the home folder $HOME does not exist" && return; } ;; esac
     [ ! -L "$place" ] || [ -e "$place" ] || { echo "it leads to $(readlink "$place"), which is not there" && return; }
     said=$(mkdir "$place/.rekindle-$nonce-$name" 2>&1) || echo "${said##*: }"
     rmdir "$place/.rekindle-$nonce-$name" 2>/dev/null

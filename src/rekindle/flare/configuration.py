@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a job announced to NVFlare: its sites, and its workflows with their rounds."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from .workspace import SERVER, Workspace
@@ -180,6 +182,13 @@ def does_launch(workspace: Workspace, site: str) -> bool:
     executors = (entry.get("executor") for entry in _dicts(config.get("executors")))
     args = (executor.get("args") for executor in _dicts(list(executors)))
     return launchers or any("command" in given for given in _dicts(list(args)))  # since NVFlare 2.9
+
+
+def has_executor(workspace: Workspace, site: str, names: Iterable[str]) -> bool:
+    """Whether a site has an executor for one of these tasks, as far as its configuration is known."""
+    executors = _dicts(read_configuration(workspace, site).get("executors"))
+    patterns = [str(pattern) for entry in executors for pattern in entry.get("tasks") or ()]
+    return not patterns or any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 
 def _dicts(value: object) -> list[dict[str, Any]]:

@@ -88,6 +88,8 @@ def _of_training(
     if not lines:
         weights = [line for line in results if line.event.kind.startswith("WEIGHT")]
         lines = [line for line in weights if line.event.task not in _NOT_TRAINED]
+        of_rounds = {line.event.task for line in lines if line.event.round is not None}
+        lines = [line for line in lines if line.event.task in of_rounds] or lines
     first = [line for line in lines if line.event.round == 0]
     if all(line.event.trained == 0 for line in first):
         lines = [line for line in lines if line.event.round != 0] or lines

@@ -539,6 +539,7 @@ def test_what_each_job_needs_is_missed(tmp_path, before, need):
         ("mkdir r; mount -t tmpfs -o size=1g none r", "disk-root", "0", "in memory"),
         ("mount -t tmpfs -o ro none /srv; ln -s /srv r", "root", "1", "why Read-only file system"),
         ("ln -s /nowhere r", "root", "1", "why it leads to /nowhere, which is not there"),
+        ("export HOME=$PWD/gone; ln -s gone/r r", "root", "1", "why it leads to gone/r, which is not there"),
         ("export PYTHONHOME=/nowhere", "astray", "6", "PYTHONHOME=/nowhere"),
         ("mkdir p; echo 1/0 >p/json.py; export PYTHONPATH=$PWD/p", "astray", "6", "PYTHONPATH="),
         ("mkdir p; export PYTHONPATH=$PWD/p", "astray", "0", ""),
@@ -547,6 +548,12 @@ def test_what_each_job_needs_is_missed(tmp_path, before, need):
 def test_what_a_login_or_a_machine_lacks_is_named(tmp_path, before, probe, status, says):
     frame = collect_after(before, tmp_path, probe)[probe]
     assert (frame.status, says in frame.text) == (status, True)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="becomes another user, which root can alone")
+def test_a_home_that_is_not_there_is_why_nothing_can_be_made_in_it(tmp_path):
+    setup = 'HOME=/nonexistent exec setpriv --reuid 65534 --clear-groups "$1" "$2" "$3" "$4" "~/r" /t 20 root'
+    assert "why the home folder /nonexistent does not exist" in collect_after(setup, tmp_path)["root"].text
 
 
 def test_a_run_of_ours_that_is_under_way_is_seen(collect, tmp_path):

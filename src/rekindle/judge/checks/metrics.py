@@ -37,7 +37,7 @@ _STAYS, _ENDS = 6, {0.0, 1.0, 100.0}
 """How often in all a score is the one before, where sites have their own; and what it cannot go beyond."""
 _GROWTH = 2.0
 """A model that grows so by each training, to the last round, diverges, where nothing else is reported."""
-_WORSE, _BLOWN, _BURST = 1.25, 3, 1000
+_WORSE, _BLOWN, _BURST = 1.25, 2, 1000
 """What a loss that rises is of the first one, at least; one that never comes back near it; one that does."""
 
 

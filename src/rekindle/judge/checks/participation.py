@@ -3,12 +3,13 @@
 
 from collections import Counter
 
-from rekindle.flare.configuration import Flow, Workflow
+from rekindle.flare.configuration import Flow, Workflow, has_executor
 from rekindle.flare.tasks import Account, Task
 from rekindle.judge.check import Options, Result, fails, hold_if, holds, rank_result, register_claim, unknown
 from rekindle.judge.run import Run
 from rekindle.records.events import TaskEvent
 from rekindle.records.evidence import EvidenceLine
+from rekindle.records.text import list_few
 
 from .early_ends import explain_end
 
@@ -140,13 +141,24 @@ def _by_tasks(account: Account, flow: Workflow, kind: Flow) -> Result:
 def _by_models(run: Run, flow: Workflow) -> Result:
     """Judge swarm learning, or an unknown class, by its rounds and by its sites' results."""
     account, lines = run.account, run.training.models or run.training.results
-    seen = {site: _rounds_of(lines, site) for site in flow.trainers(account.sites)}
+    names = {line.event.task for line in lines}
+    able = [
+        site
+        for site in flow.trainers(account.sites)
+        if flow.flow or not names or has_executor(run.workspace, site, names)
+    ]
+    seen = {site: _rounds_of(lines, site) for site in able}
     said = None if "rounds" in run.spec.job.assumed else run.spec.job.rounds
     wanted = flow.rounds or said or max(seen.values(), default=1)
     unsaid = "" if flow.rounds or said else "; nothing says how many it should have"
     of_round = flow.count_sampled(len(seen))
     if lines and seen and sum(min(count, wanted) for count in seen.values()) >= wanted * of_round:
-        whose = f"{of_round} sites" if of_round < len(seen) else "every site"
+        every = (
+            "every site"
+            if len(seen) == len(account.sites)
+            else f"every site that has {list_few(sorted(names))}"
+        )
+        whose = f"{of_round} sites" if of_round < len(seen) else every
         message = f"A model of {whose} was received in {wanted} rounds of {flow.kind}{unsaid}."
         return holds(message, lines[-1])
     if flow.flow is None and account.ended and (result := _chosen(run, flow, lines, seen, wanted)):

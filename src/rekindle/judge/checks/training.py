@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from statistics import median
 
-from rekindle.flare.configuration import read_sites
+from rekindle.flare.configuration import has_executor, read_sites
 from rekindle.judge.check import Options, Result, fails, holds, register_claim, unknown
 from rekindle.judge.figures import does_improve
 from rekindle.judge.run import Run
@@ -263,6 +263,9 @@ def _trainers(run: Run) -> set[str]:
     trains = {site.name for site in run.spec.sites}
     for flow in run.account.flows:
         trains.intersection_update(flow.trainers(sorted(trains)))
+        if flow.flow is None:  # of a user's own sites may have other parts
+            names = {line.event.task for line in run.training.results}
+            trains = {site for site in trains if not names or has_executor(run.workspace, site, names)}
         if flow.count_sampled(len(run.account.sites)) < len(run.account.sites):
             trains.intersection_update(task.site for task in run.account.tasks)
         if flow.leaves_late(len(run.account.sites)):
