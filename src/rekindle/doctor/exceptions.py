@@ -36,6 +36,12 @@ _LINK = re.compile(
     r"\n(?:[^\n]{0,2000}\n){0,12}?\n"
     r"(?:The above exception was the direct cause of|During handling of the above exception,)"
 )
+_MISMADE = re.compile(r"AttributeError|NameError|UnboundLocalError|TypeError")
+"""What a program raises whose parts do not fit each other."""
+_FAULT = (
+    "Take another release of NVFlare, the next or the one before, as {place} is its own code and no frame is "
+    "the job's; or give what the message says is missing there."
+)
 _MORE = re.compile(
     r"(?!Traceback|File |\S{1,64} exited |\d{4}-\d\d-\d\d|\[?[\w.-]{1,40}[\]:] )"
     r"[ \t]{0,16}[^\s\[{][^\n]{0,300}"
@@ -79,6 +85,8 @@ class RaisedException(NamedTuple):
     """The module of its last frame; ``<module>`` if a package raises as it is imported."""
     introduces: bool = False
     """Whether another process's traceback is all its message."""
+    fault: bool = False
+    """Whether NVFlare's own code, which no other called, does what its release cannot."""
 
     @property
     def text(self) -> str:
@@ -138,8 +146,9 @@ def _raised(text: Text, match: re.Match[str]) -> RaisedException:
     gives = f"See what {place if own else 'the job'} gives to {module.partition('/')[0]}"
     of_package = inside and "-packages/" in inside[0]
     remedy = f"{gives}, which raises this: settings, arguments and data." if of_package else ""
+    fault = bool(not own and _MISMADE.fullmatch(match["kind"]) and module.partition("/")[0] == "nvflare")
     introduces = not (match["message"] or "").strip() and bool(_INTRODUCES.match(text.body, match.end()))
-    return RaisedException(match["kind"], message, place, *ends, more, remedy, at, introduces)
+    return RaisedException(match["kind"], message, place, *ends, more, remedy, at, introduces, fault)
 
 
 def find_next(text: Text, number: int) -> str:
@@ -175,19 +184,19 @@ def explain_exception(raised: RaisedException, last: RaisedException, who: str =
     about = min(filter(None, map(find_subject, said_by)), key=lambda one: one.level, default=None)
     row = about.row if about else None
     known = row if about and about.level < Level.WEAK else None
+    known = None if raised.fault and known and known.layer == "job" else known
     ours = known if known and known.tells != "little" else None
     then = f", then {cut_line(last.text, 120)}" if last is not raised and not last.reports else ""
     quoted = cut_line(f"{raised.text} {raised.more}" if ours else raised.text, 90 if then else _QUOTED)
     quoted = f"{quoted.rstrip('.')} at {raised.place}{then}"
     meaning = f"{ours.meaning}: {quoted}" if ours and ours.meaning else f"A process raised {quoted}."
-    of_nvflare: Layer = "NVFlare" if raised.kind.startswith("nvflare.") else "job"
+    of_nvflare: Layer = "NVFlare" if raised.fault or raised.kind.startswith("nvflare.") else "job"
+    advised = _FAULT.format(place=raised.place) if raised.fault else find_advice(said[0])
     finding = Finding(
         name="exception",
         cause=f"{who} raised {quoted}." if who else meaning,
         layer=known.layer if known else of_nvflare,
-        remedy=ours.remedy
-        if ours
-        else find_advice(said[0]) or raised.remedy or f"Correct what raises at {raised.place}.",
+        remedy=ours.remedy if ours else advised or raised.remedy or f"Correct what raises at {raised.place}.",
         confidence="certain" if who else "likely",
     )
     return finding, "symptom" if row and row.rank in ("symptom", "echo") else "cause"

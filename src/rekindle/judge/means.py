@@ -15,6 +15,8 @@ _RATES = (0.1, 10.0)
 """Of the step that a server makes of the mean change: smaller or larger ones learn nothing, or diverge."""
 _OFF = 0.2
 """Of a model that is a multiple of the mean."""
+_MASKED = 100.0
+"""A result so many times as large as the model is not one: it is weighted by a count, or masked."""
 _AGAINST = {"WEIGHTS": 0.9, "WEIGHT_DIFF": 0.3}
 """Cosine of a step that goes away from the results; of differences an optimizer may turn it."""
 _STEPS, _FAR, _BACK = 3, 0.5, 0.7
@@ -54,7 +56,8 @@ def find_flaws(rounds: Sequence[Round], improves: bool) -> Iterator[str]:
     if _is_stale(rounds):
         yield "one of earlier results alone, without those of its own round"
     scales = [_scale(*each) for each in rounds]
-    if all(abs(scale - 1) > _OFF for scale in scales):
+    masked = improves and all((event.relative or 0) > _MASKED for events, _ in rounds for event in events)
+    if not masked and all(abs(scale - 1) > _OFF for scale in scales):
         yield f"{scales[-1]:.2g} times the mean of the results"
     away = [_away(*each) for each in rounds]  # BatchNorm's figures, which no optimizer moves, hide the first
     if not improves and sum(away) > 1 and all(away[1:]):

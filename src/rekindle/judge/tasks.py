@@ -81,8 +81,8 @@ def _of_training(
 ) -> list[EvidenceLine[TaskEvent]]:
     """Return the results of training.
 
-    Without metrics alone, those of rounds in which sites validate, as NVFlare's SVM, and of a first round in
-    which no site trains, as with a rate that begins at 0.
+    Without metrics alone, those of rounds in which sites validate, as NVFlare's SVM, or send nothing but
+    metrics, and of a first round in which no site trains, as with a rate that begins at 0.
     """
     lines = [line for line in results if line.event.task == TRAINS and line.event.kind != "METRICS"]
     if not lines:
@@ -90,12 +90,28 @@ def _of_training(
         lines = [line for line in weights if line.event.task not in _NOT_TRAINED]
         of_rounds = {line.event.task for line in lines if line.event.round is not None}
         lines = [line for line in lines if line.event.task in of_rounds] or lines
+    lines = _drop_measured(lines)
     first = [line for line in lines if line.event.round == 0]
     if all(line.event.trained == 0 for line in first):
         lines = [line for line in lines if line.event.round != 0] or lines
     if not does_validate_at_end(workspace):
         return lines
     return [line for line in lines if not (line.event.round and line.event.moved == 0)]
+
+
+def _drop_measured(lines: list[EvidenceLine[TaskEvent]]) -> list[EvidenceLine[TaskEvent]]:
+    """Drop the rounds in which no site sends but metrics: no bytes, or integers that are all 0."""
+    trained = {line.event.round for line in lines if not _is_measured(line.event)}
+    return [line for line in lines if line.event.round in trained] or lines
+
+
+def _is_measured(event: TaskEvent) -> bool:
+    return bool(event.metrics) and (not event.bytes or is_zeros(event))
+
+
+def is_zeros(event: TaskEvent) -> bool:
+    """Whether the numbers of a result are integers, which nothing is compared with, and all 0."""
+    return event.norm == 0 and event.moved is None and not event.sketch
 
 
 def _in_order(results: list[EvidenceLine[TaskEvent]]) -> list[EvidenceLine[TaskEvent]]:

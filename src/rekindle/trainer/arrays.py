@@ -116,14 +116,17 @@ def count_infinite(leaf: Any) -> int:
 def sketch_model(tree: Any) -> dict[str, Any]:
     """Return a ModelEvent's figures of a model's weights: of its floating-point numbers, as float32.
 
-    Integers count where there are no others, as of a quantised model, or of trees as bytes. The digest leaves
+    Where there are none, integers and bytes count, as of a quantised model, or of trees. The digest leaves
     out what a forward pass alone changes: it is the same until something was trained.
     """
     import numpy as np  # noqa: PLC0415 - as above
 
     values, infinite, squares, digests = 0, 0, 0.0, []
-    integers = ((name, leaf) for name, leaf in walk_leaves(tree) if not isinstance(leaf, bytes))
-    for name, leaf in (select_floating(tree) or dict(integers)).items():
+    leaves = select_floating(tree) or {
+        name: np.frombuffer(leaf, np.uint8) if isinstance(leaf, bytes) else leaf
+        for name, leaf in walk_leaves(tree)
+    }
+    for name, leaf in leaves.items():
         if not math.prod(leaf.shape):
             continue
         numbers = np.ascontiguousarray(convert_array(leaf), dtype=np.float32).reshape(-1)

@@ -211,7 +211,7 @@ LIES = {
             lambda event: {**event, "metrics": {"val_mse": 1.0 + event["round"]}}
         ),
         "every loss is far above the first from then on": of_results(
-            lambda event: {**event, "metrics": {"loss": (0.3, 30.0, 4.0)[event["round"]]}}
+            lambda event: {**event, "metrics": {"loss": (0.3, 3.0, 0.7)[event["round"]]}}
         ),
         "every loss was once beyond measure": of_results(
             lambda event: {**event, "metrics": {"loss": (1.3, 9e4, 1.3)[event["round"]]}}

@@ -66,6 +66,19 @@ def test_it_may_choose_its_sites_for_each_round(run, sites, state):
     assert ("chose its sites for each of 3 rounds, and all answered" in result.message) == (state == "holds")
 
 
+@pytest.mark.parametrize(("tasks", "state"), [('"ready"', "holds"), ('"train", "ready"', "unknown")])
+def test_a_site_that_has_no_executor_for_a_rounds_task_has_another_part(run, tasks, state):
+    of_rounds([["site-1"]] * 3)(run)
+    replaced(
+        f"{SERVER.replace('server', 'site-2')}/app_site-2/config/config_fed_client.json", r'"\*"', tasks
+    )(run)
+    result = result_of(judge_run(run), "rounds_completed")
+    assert result.state == state
+    assert ("A model of every site that has train was received in 3 rounds" in result.message) == (
+        state == "holds"
+    )
+
+
 def test_rounds_that_nothing_says_are_as_many_as_there_were(run):
     replaced("spec.json", '"rounds": 3', '"rounds": 2, "assumed": ["rounds"]')(run)
     config = f"{SERVER}/app_server/config/config_fed_server.json"

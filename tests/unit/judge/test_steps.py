@@ -22,7 +22,9 @@ def rounds_of(make, count=4, kind="WEIGHTS", sums=8, spread=1):
     for _ in range(count):
         results = [[chance.gauss(0, spread) for _ in model] for _ in SITES]
         events = [
-            SimpleNamespace(site=site, kind=kind, weight=None, sent=(*model,), sketch=(*result,))
+            SimpleNamespace(
+                site=site, kind=kind, weight=None, relative=None, sent=(*model,), sketch=(*result,)
+            )
             for site, result in zip(SITES, results, strict=True)
         ]
         model = [make(*values) for values in zip(model, *results, strict=True)]
@@ -99,7 +101,9 @@ def test_who_does_not_count_is_found_whatever_the_weights_of_the_others(shares, 
     for _ in range(3):
         sent, *sketches = ([chance.gauss(0, 1) for _ in range(16)] for _ in range(5))
         events = [
-            SimpleNamespace(site=site, kind="WEIGHTS", weight=None, sent=sent, sketch=(*sketch,))
+            SimpleNamespace(
+                site=site, kind="WEIGHTS", weight=None, relative=None, sent=sent, sketch=(*sketch,)
+            )
             for site, sketch in zip("abcd", sketches, strict=True)
         ]
         rounds.append((events, tuple(sum(map(mul, shares, of)) for of in zip(*sketches, strict=True))))
@@ -211,3 +215,13 @@ def test_masks_that_cancel_in_the_sum_alone_are_left_in_a_mean_by_weights(masks,
         event.weight, event.sketch = weight, tuple(value + mask for value in event.sketch)
     assert find_residue(results, made) == pytest.approx(rest, abs=1e-9)
     assert find_residue(results, {}) == 0
+
+
+@pytest.mark.parametrize(("relative", "improves", "flaws"), [(1e5, True, 0), (1e5, False, 1), (1.1, True, 1)])
+def test_a_sum_of_masked_results_over_their_counts_is_no_multiple_of_their_mean(relative, improves, flaws):
+    rounds = rounds_of(lambda _, one, other: 7e-4 * (one + other), spread=1e5)
+    for events, _ in rounds:
+        for event in events:
+            event.kept, event.relative = None, relative
+    found = [flaw for flaw in find_flaws(rounds, improves) if "times the mean of the results" in flaw]
+    assert len(found) == flaws

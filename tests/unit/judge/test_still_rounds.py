@@ -78,3 +78,36 @@ def test_no_new_trees_are_right_where_earlier_ones_are_measured(clean_run, grown
     ]
     run = replace(open_run(clean_run), lines=record_events(results))
     assert CHECKS["every_site_trained"].result(run).state == state
+
+
+BYTES = {**TREES, "values": 0, "norm": None, "finite": None, "weight": None}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "scores", "state"),
+    [
+        ((90, 80, 70, 75, 0), (0.1, 0.5, 0.6, 0.7, 0.8), "holds"),
+        ((90, 80, 70, 75), (0.1, 0.5, 0.6, 0.7), "holds"),
+        ((90, 90, 90, 90), (0.1, 0.5, 0.6, 0.7), "unknown"),
+        ((90, 80, 70, 75), (0.5, 0.5, 0.6, 0.5), "unknown"),
+        ((90, 80, 70, 75), (None, None, None, None), "unknown"),
+        ((90, 80, 0, 75), (0.1, 0.5, None, 0.7), "fails"),
+    ],
+)
+def test_trees_as_bytes_are_judged_by_what_they_predict(clean_run, sizes, scores, state):
+    results = [
+        make_result(
+            f"site-{site}", number, **BYTES, bytes=size, metrics={} if score is None else {"auc": score}
+        )
+        for number, (size, score) in enumerate(zip(sizes, scores, strict=True))
+        for site in COUNTS
+    ]
+    run = replace(open_run(clean_run), lines=record_events(results))
+    assert CHECKS["every_site_trained"].result(run).state == state
+
+
+def test_differences_that_are_compared_with_nothing_add_up_to_nothing(clean_run):
+    fields = {"kind": "WEIGHT_DIFF", "sent": (), "sketch": (1.0, 2.0), "moved": None, "metrics": {}}
+    results = [make_result(f"site-{site}", number, **fields) for number in range(3) for site in COUNTS]
+    run = replace(open_run(clean_run), lines=record_events(results))
+    assert CHECKS["global_model_changes"].result(run).state == "holds"

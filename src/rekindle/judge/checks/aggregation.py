@@ -51,7 +51,8 @@ def follow_rounds(run: Run) -> list[Round]:
     """Return the rounds after which every site was sent one model, with that model."""
     rounds = [[line.event for line in lines] for _, lines in group_by_round(run)]
     sent = ({event.sent for event in events} for events in rounds[1:])
-    return [(events, min(models)) for events, models in zip(rounds, sent, strict=False) if len(models) == 1]
+    found = [(events, min(of)) for events, of in zip(rounds, sent, strict=False) if len(of) == 1]
+    return [(events, model) for events, model in found if model]
 
 
 _UNKNOWN = Workflow("controller", "", {}, None)

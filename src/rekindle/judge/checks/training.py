@@ -11,6 +11,7 @@ from rekindle.flare.configuration import has_executor, read_sites
 from rekindle.judge.check import Options, Result, fails, holds, register_claim, unknown
 from rekindle.judge.figures import does_improve
 from rekindle.judge.run import Run
+from rekindle.judge.tasks import is_zeros
 from rekindle.records.events import DeviceEvent, RoundEvent, TaskEvent
 from rekindle.records.evidence import EvidenceLine
 
@@ -107,7 +108,7 @@ def every_site_trained(run: Run, options: Options) -> Iterator[Result]:
     results = run.training.results
     moving = [line for line in results if line.event.round not in run.training.converged]
     yield from chain(_unchanged(moving), _idle(moving), _untrained_ranks(run))
-    yield from chain(_blank(results), _uncompared(results), _silent_sites(run), _silent_ranks(run))
+    yield from chain(_blank(run, results), _uncompared(results), _silent_sites(run), _silent_ranks(run))
     yield from chain(_partly(run), _hardly(run), _skipping(run), _misused(run))
     if results:
         who = "Every site" if len(_trainers(run)) == len(run.spec.sites) else "Every site that trains"
@@ -138,12 +139,7 @@ def _wrong(event: TaskEvent) -> str | None:
         return f"{where} sent back the model that it was sent: it did not train, {why}."
     if event.controls == 0:
         return f"{where} sent SCAFFOLD controls that are all zeros."
-    return f"{where} sent zeros." if event.norm == 0 and not _is_whole(event) else None
-
-
-def _is_whole(event: TaskEvent) -> bool:
-    """Whether the numbers of a result are integers alone, which nothing is compared with."""
-    return event.moved is None and not event.sketch
+    return f"{where} sent zeros." if event.norm == 0 and not is_zeros(event) else None
 
 
 def _idle(results: _Results) -> Iterator[Result]:
@@ -159,23 +155,30 @@ def _idle(results: _Results) -> Iterator[Result]:
             yield (fails if len(idle) == len(theirs) else unknown)(message, idle[0])
 
 
-def _blank(results: _Results) -> Iterator[Result]:
+def _blank(run: Run, results: _Results) -> Iterator[Result]:
     if blank := next((line for line in results if line.event.blank), None):
         message = (
             f"{blank.event.blank} of {blank.event.values} parameters, entire arrays, are 0 "
             f"in {blank.event.site}'s result, and were not in the model that it was sent."
         )
         yield unknown(message, blank)
-    grew = {line.event.site for line in results if line.event.norm}
-    zeros = [line for line in results if line.event.norm == 0 and _is_whole(line.event)]
-    if zero := next((line for line in zeros if not (line.event.metrics and line.event.site in grew)), None):
+    if zero := next((line for line in results if is_zeros(line.event)), None):
         yield unknown(f"{zero.event.site} sent integers that are all 0: nothing shows that it trained.", zero)
-    if raw := next((line for line in results if not line.event.values), None):
+    raw = [line for line in results if not line.event.values]
+    if raw and not (len(raw) == len(results) and _differ(raw) and does_improve(run)):
         message = (
-            f"{raw.event.site} sent {raw.event.bytes} bytes that are no numbers, as trees and ciphertexts "
-            "are: nothing shows that it trained."
+            f"{raw[0].event.site} sent {raw[0].event.bytes} bytes that are no numbers, as trees and "
+            "ciphertexts are: nothing shows that it trained."
         )
-        yield unknown(message, raw)
+        yield unknown(message, raw[0])
+
+
+def _differ(results: _Results) -> bool:
+    """Whether each site's results are not all of one size, as trees that are grown from other draws."""
+    sizes: dict[str, set[int]] = {}
+    for line in results:
+        sizes.setdefault(line.event.site, set()).add(line.event.bytes)
+    return all(len(of_site) > 1 for of_site in sizes.values())
 
 
 def _uncompared(results: _Results) -> Iterator[Result]:
