@@ -94,10 +94,10 @@ HOLDS = {
         assert began == counted != trained
     """,
     "integers are a model's numbers where it has no others, as trees in bytes": """
-        trees = {"tree": np.arange(9, dtype=np.uint8), "none": np.zeros(0, np.uint8), "raw": b"tree"}
-        assert sketch_model(trees)["values"] == 9 and sketch_model(trees)["digest"]
+        trees = {"tree": np.arange(9, dtype=np.uint8), "none": np.zeros(0, np.uint8), "raw": [("a", b"tree")]}
+        assert sketch_model(trees)["values"] == 13 and sketch_model(trees)["digest"]
         assert sketch_model({**MODEL, **trees}) == sketch_model(MODEL)
-        assert sketch_model({"raw": b"tree"})["values"] == 0
+        assert sketch_model({"raw": b"", "text": "tree"})["values"] == 0
     """,
     "what a model has as a buffer is no weight, whatever its name": """
         got = {**MODEL, "w": MODEL["w"] + np.float32(0.01)}

@@ -36,8 +36,8 @@ _LINK = re.compile(
     r"\n(?:[^\n]{0,2000}\n){0,12}?\n"
     r"(?:The above exception was the direct cause of|During handling of the above exception,)"
 )
-_MISMADE = re.compile(r"AttributeError|NameError|UnboundLocalError|TypeError")
-"""What a program raises whose parts do not fit each other."""
+_MISMADE = re.compile(r"AttributeError|NameError|UnboundLocalError")
+"""What a program raises whose parts do not fit each other; settings that do not fit raise TypeError, too."""
 _FAULT = (
     "Take another release of NVFlare, the next or the one before, as {place} is its own code and no frame is "
     "the job's; or give what the message says is missing there."

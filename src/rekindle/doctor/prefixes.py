@@ -26,8 +26,8 @@ _SHARE, _FEW = 0.9, 2
 _WORD = re.compile(r"([A-Za-z\[][\w.@/\[\]-]{1,80}[:>|]?)[ \t]")
 _NAME = re.compile(r"[\d\]>|-]")
 _LEVEL = re.compile(r"(?i)err|warn|fatal|crit|info|debug|fail|note|epoch|step|round|iter")
-_OWN = re.compile(r"Attaching to |\S{1,64} exited with code \d|time=\"")
-"""Lines of the collector's own."""
+_OWN = re.compile(r"Attaching to |\S{1,64} exited with code \d|time=\"|\[\+\] |\s{1,4}[✔⠿✘] |\$ ")
+"""Lines of the collector's own, and of who called it."""
 _LOGGED = 120
 TRAINER = "trainer"
 _RECORD = allow_decoding(dict[str, Any])

@@ -38,6 +38,8 @@ _FOLLOWS = 40
 """Lines before what reports that a program ended."""
 _BAR = re.compile(r".{0,200}?\b\d{1,12}/\d{1,12}(?= \[)")
 """How far a progress bar is: at a crash it is often shown once more."""
+_IGNORED = "Exception ignored in"
+"""Begins what Python prints of an exception as it removes an object, which ends nothing."""
 
 
 class ReportLine(NamedTuple):
@@ -84,7 +86,7 @@ def find_reports(text: Text, known: Known) -> list[Match]:
     seen = list(_lines(text))
     settled = find_settled_hosts(text)
     for line in seen:
-        if line.number not in inside:
+        if line.number not in inside and _IGNORED not in text.content(max(1, line.number - 1)):
             found += _single(text, line, settled)
     course = _find_course(text, seen, known.members)
     judged = [_judge(text, add_last_words(one, text), course, known.members) for one in found]
@@ -163,7 +165,7 @@ def _raised(
     text: Text, chain: tuple[exceptions.RaisedException, ...], lines: Iterable[int]
 ) -> Iterator[Match]:
     """Yield what a chain of exceptions reports: the first of them that has a message."""
-    ignored = "Exception ignored in" in text.body[max(0, chain[0].start - _BEFORE) : chain[0].start]
+    ignored = _IGNORED in text.body[max(0, chain[0].start - _BEFORE) : chain[0].start]
     causes = [one for one in chain if not (one.reports or ignored)]
     if root := next((one for one in causes if one.message), next(iter(causes), None)):
         finding, rank = exceptions.explain_exception(root, chain[-1])
