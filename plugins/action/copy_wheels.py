@@ -11,7 +11,7 @@ from ansible.utils.display import Display
 from rekindle.actions.base import Action
 from rekindle.actions.limits import limit_action
 from rekindle.capsule.specs import read_specs
-from rekindle.environments.lockfile import find_lacking, read_pins
+from rekindle.environments.lockfile import digest_folder, find_lacking, read_pins
 from rekindle.host import folders
 from rekindle.hostfacts import frames
 from rekindle.records import Complaint
@@ -36,12 +36,15 @@ class ActionModule(Action):
             there = self._there(host.host, target, built)
             if there is None:
                 continue
-            missing = list(find_lacking(read_pins(spec["lock_text"], host.os.architecture), source))
+            wanted, have = read_pins(spec["lock_text"], host.os.architecture), digest_folder(source)
+            missing = list(find_lacking(wanted, have))
             if missing:
                 plan = str(folder / folders.PLAN_RECORD)
                 fix = shlex.join(["rekindle", "bundle", plan, "-o", args["wheelhouse"]])
                 raise Complaint(f"The wheelhouse lacks {spec['lock']}: {missing[0]}.", fix)
-            brought += self._bring(source, target, there, f"{host.host} {spec['name']}")
+            locked = frozenset().union(*(pin.digests for pin in wanted))
+            wheels = [path for digest, path in have.items() if digest in locked]
+            brought += self._bring(wheels, target, there, f"{host.host} {spec['name']}")
         return {"changed": brought > 0}
 
     def _there(self, host: str, target: Path, built: Path) -> dict[str, int] | None:
@@ -55,9 +58,9 @@ class ActionModule(Action):
         pairs = (line.split(maxsplit=1) for line in found.text.splitlines())
         return {pair[1]: int(pair[0]) for pair in pairs if len(pair) == 2}
 
-    def _bring(self, source: Path, target: Path, there: dict[str, int], who: str) -> int:
+    def _bring(self, wheels: list[Path], target: Path, there: dict[str, int], who: str) -> int:
         """Send each file that is not there with its full size; shows bytes as they go."""
-        left = [path for path in sorted(source.iterdir()) if there.get(path.name) != path.stat().st_size]
+        left = [path for path in wheels if there.get(path.name) != path.stat().st_size]
         total, sent, parent = sum(path.stat().st_size for path in left), 0, os.getppid()
         for path in left:
             if os.getppid() != parent:  # ansible-playbook was killed, and may be at the same files again

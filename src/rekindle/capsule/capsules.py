@@ -175,6 +175,7 @@ def _environments(capsule: Path) -> list[Environment]:
 
 
 def _version(environment: Environment) -> str:
-    framework, version, *_ = environment.lock.split("-")
+    framework, _, rest = environment.lock.partition("-")
     installed = {**environment.system_site, **environment.packages}
-    return installed[framework.partition("+")[0]] if version == "system" else version
+    version = rest.partition("-")[0]
+    return installed.get(framework.partition("+")[0], version) if version == "system" else version

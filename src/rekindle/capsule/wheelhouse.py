@@ -32,6 +32,7 @@ from . import python
 from .specs import make_specs
 
 _AT_ONCE = 4
+_ARCHIVES = (".whl", ".tar.gz", ".zip")
 _TOGETHER = 10
 """Files that one pip fetches; the start of each takes longer than most files do."""
 
@@ -124,14 +125,16 @@ def _targets(path: Path) -> list[Target]:
 def _fill(wheelhouse: Path, target: Target) -> LockBundle:
     folder = wheelhouse / target.sha256[:12]
     folder.mkdir(exist_ok=True)
+    if folder.is_symlink():
+        raise RecordError(f"{folder} is a link.", "remove it: packages lie in the wheelhouse itself.")
     wanted = read_pins(target.text, target.architecture)
     present = digest_folder(folder)
     locked = frozenset().union(*(pin.digests for pin in wanted))
     for digest, path in present.items():
-        if digest not in locked:
+        if digest not in locked and path.name.endswith(_ARCHIVES):
             path.unlink()
     for sibling in wheelhouse.iterdir():
-        if sibling != folder and sibling.is_dir():
+        if sibling != folder and sibling.is_dir() and not sibling.is_symlink():
             for digest, path in digest_folder(sibling).items() if not locked <= present.keys() else ():
                 if digest in locked and digest not in present:
                     os.link(path, folder / path.name)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One run from its start to its end."""
 
+import os
 import signal
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -64,6 +66,18 @@ class _End(NamedTuple):
     message: str | None = None
 
 
+def _make_private(folder: Path) -> None:
+    """Make a folder for this user alone, in one that others may write to.
+
+    Raises:
+        PlaceError: another user has made it.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        raise PlaceError(f"{folder}, for temporary files, is another user's, or others may write to it.")
+
+
 def supervise_run(place: Place) -> None:
     """Run the job of a place to its end, within its limit; leaves no process behind.
 
@@ -72,7 +86,6 @@ def supervise_run(place: Place) -> None:
     adopt_orphans()
     run_dir, spec = place.run_dir, place.spec
     reporter = Reporter(run_dir, spec)
-    Path(spec.tmpdir).mkdir(mode=0o700, parents=True, exist_ok=True)
     if spec.cache:
         redirect_caches(Path(spec.cache))
     reserve = run_dir / "reserve"
@@ -81,6 +94,7 @@ def supervise_run(place: Place) -> None:
     waited = place.measure_wait()
     running = RunClock()
     try:
+        _make_private(Path(spec.tmpdir))
         place.allocate()
         with _interruptible():
             place.prepare(reporter)

@@ -24,7 +24,7 @@ from rekindle.host.variables import select_for_installers, select_for_jobs
 from . import Specification
 from .indexes import make_uv_environment, mask_credentials
 from .libraries import link_libraries
-from .lockfile import find_lacking, read_pins
+from .lockfile import digest_folder, find_lacking, read_pins
 from .probe import ProbeError, list_packages, probe_environment
 
 _LIMIT_S = 3600
@@ -150,7 +150,7 @@ def _install(
 ) -> None:
     wheels = folders.locate_wheels(root, spec["lock_sha256"]) if spec["offline"] else None
     if wheels is not None:
-        missing = list(find_lacking(read_pins(lock.decode(), platform.machine()), wheels))
+        missing = list(find_lacking(read_pins(lock.decode(), platform.machine()), digest_folder(wheels)))
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             raise BuildError(

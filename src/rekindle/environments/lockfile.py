@@ -2,7 +2,7 @@
 """Reads a lock: its pins, and what a folder of wheels lacks of them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,9 +43,13 @@ def digest_folder(folder: Path) -> dict[str, Path]:
     return {digest_file(path.resolve(), ANY): path for path in sorted(folder.glob("*")) if path.is_file()}
 
 
-def find_lacking(wanted: list[Pin], folder: Path) -> Iterator[str]:
-    """Yield a clause for each of ``wanted`` that ``folder`` lacks, or has in another file than the locked."""
-    have = digest_folder(folder)
+def find_lacking(wanted: list[Pin], have: Mapping[str, Path]) -> Iterator[str]:
+    """Yield a clause for each of ``wanted`` that files lack, or of which there is another than the locked.
+
+    Args:
+        wanted: of a lock.
+        have: the files, as `digest_folder` returns them.
+    """
     names = {re.sub(r"[-_.]+", "-", path.name).lower(): path.name for path in have.values()}
     for pin in wanted:
         if pin.digests & have.keys():

@@ -58,7 +58,8 @@ def serve_conductor(spec: dict[str, Any]) -> None:
     }
     write_line(peer, me)
     for order in hear_lines(peer):
-        answer = _measure({**order, "gpus": gpus})
+        ranks, limit_s = min(order["ranks"], max(1, gpus)), min(order["limit_s"], 2 * spec["limit_s"])
+        answer = _measure({**order, "gpus": gpus, "ranks": ranks, "limit_s": limit_s})
         write_line(peer, {"id": order["id"], **answer, "ports": watch_ports(began)})
 
 

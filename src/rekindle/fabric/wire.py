@@ -89,4 +89,5 @@ class Lines:
                 raise ValueError("too deep") from None
             if not isinstance(fields, dict):
                 raise ValueError("no line of ours")
+            json.dumps(fields, ensure_ascii=False).encode()  # raises ValueError for half a character
             yield fields

@@ -175,7 +175,9 @@ class Authority:
 
         Raises:
             Complaint: NVFlare refuses it.
+            RecordError: no site may have that name.
         """
+        certificates.make_subject(participant, _ORG)  # which refuses what is no name
         with self._alone():
             made = self._made(participant)
             if made is None:

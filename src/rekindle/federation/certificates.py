@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Certificates of a federation: whom one names, and what is wrong with it."""
 
+import re
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -42,6 +43,9 @@ class Certificate(NamedTuple):
         return None
 
 
+_NAME = re.compile(r"\w[\w@.-]{0,63}", re.ASCII)
+
+
 def parse_certificate(pem: bytes) -> Certificate:
     """Return what the first certificate in ``pem`` is.
 
@@ -53,14 +57,27 @@ def parse_certificate(pem: bytes) -> Certificate:
         identity = Identity(found.subject.rfc4514_string(), _hosts(found))
         fingerprint = found.fingerprint(SHA256()).hex()
         begins, ends = found.not_valid_before_utc, found.not_valid_after_utc
-    except ValueError as error:
+    except (
+        ValueError,
+        x509.DuplicateExtension,
+        x509.UnsupportedGeneralNameType,
+        x509.InvalidVersion,
+    ) as error:
         reason = str(error).partition(".")[0]
         raise RecordError(f"That is not a certificate: {reason}.", "provision it again.") from None
     return Certificate(_common(found.subject), identity, fingerprint, begins, ends)
 
 
 def make_subject(name: str, org: str, role: str | None = None) -> str:
-    """Return the subject of a certificate of NVFlare's, as RFC 4514 writes it."""
+    """Return the subject of a certificate of NVFlare's, as RFC 4514 writes it.
+
+    Raises:
+        RecordError: no site may have that name.
+    """
+    if not _NAME.fullmatch(name):
+        raise RecordError(
+            f"{name[:100]!r} is no name of a site.", "use up to 64 letters, digits, dashes and dots."
+        )
     parts = [(NameOID.COMMON_NAME, name), (NameOID.ORGANIZATION_NAME, org), (NameOID.UNSTRUCTURED_NAME, role)]
     return x509.Name([x509.NameAttribute(oid, of) for oid, of in parts if of]).rfc4514_string()
 

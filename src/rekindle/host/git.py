@@ -5,12 +5,28 @@ import os
 import subprocess
 from pathlib import Path
 
-_LIMIT_S = 60
-_SAFE = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=never")
-"""Before all else: a checkout's configuration may name programs for these."""
+_LIMIT_S = 20
+_NEVER = {
+    **{"core.fsmonitor": "false", "core.hooksPath": "/dev/null", "protocol.ext.allow": "never"},
+    **dict.fromkeys(
+        ("gpg.program", "gpg.openpgp.program", "gpg.x509.program", "gpg.ssh.program"), "/bin/false"
+    ),
+}
+_SAFE = [word for name, value in _NEVER.items() for word in ("-c", f"{name}={value}")]
+"""Before all else: a checkout's configuration may name programs for these, and its commits ask for gpg."""
 _FILTERS = ("archive",)
 """Commands by which files pass through filters: those of this user's configuration, such as LFS, alone."""
-_LISTS_FILTERS = ("config", "--local", "--includes", "--null", "--name-only", "--get-regexp", r"^filter\.")
+_LISTS_FILTERS = (
+    "config",
+    "--show-scope",
+    "--includes",
+    "--null",
+    "--name-only",
+    "--get-regexp",
+    r"^filter\.",
+)
+_USERS = {b"global", b"system"}
+"""Scopes of a setting that no checkout has."""
 _QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
 
 
@@ -29,7 +45,9 @@ def ask_git(*words: str, folder: Path | None = None, limit_s: float = _LIMIT_S) 
     command, environ = ["git", *_SAFE, *(("-C", str(folder)) if folder else ())], {**os.environ, **_QUIET}
     if words[0] in _FILTERS and folder:
         listed = _run([*command, *_LISTS_FILTERS], environ, limit_s).stdout
-        names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
+        words_of = listed.split(b"\0")
+        pairs = zip(words_of[::2], words_of[1::2], strict=False)
+        names = [os.fsdecode(name) for scope, name in pairs if scope not in _USERS]
         environ["GIT_CONFIG_COUNT"] = str(len(names))
         for at, setting in enumerate(names):
             environ |= {f"GIT_CONFIG_KEY_{at}": setting, f"GIT_CONFIG_VALUE_{at}": ""}

@@ -50,11 +50,11 @@ TELEMETRY_OFF = {
 _INSTALLERS = "PIP_* UV_* NETRC http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY"
 
 _SECRET = re.compile(
-    r"SECRET|TOKEN|PASSW|PASSPHRASE|CREDENTIAL|KEY|AUTH|JWT|COOKIE|SIGNATURE|(^|_)(PASS|PWD)(_|$)",
+    r"SECRET|TOKEN|PASSW|PASSPHRASE|CREDENTIAL|KEY|AUTH|JWT|COOKIE|SIGNATURE|BEARER|(^|_)(PASS|PWD|PAT|CREDS?)(_|$)",
     re.IGNORECASE,
 )
 """In names that match a prefix."""
-_CREDENTIALS = re.compile(r"://(?:(?!://)[^@?])*[@?]|^[^\s/:@]+:[^/@]*@")
+_CREDENTIALS = re.compile(r"//(?:(?!//)[^@?#])*[@?#]|^\s*[^\s/:@]+:[^/@]*@")
 """In a URL or a proxy: before an @ or after a ?."""
 
 

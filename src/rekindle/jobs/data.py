@@ -56,6 +56,8 @@ def _find_private(path: Path, folder: Path) -> str:
     inside = path.relative_to(folder) if path.is_relative_to(folder) else path
     if hidden := next((part for part in inside.parts if part.startswith(".")), ""):
         return f"what is in {hidden}"
+    if any(path.is_relative_to(place) for place in ("/proc", "/sys", "/dev")):
+        return f"what the system shows in {path}"
     return f"the home folder {path}" if Path.home().resolve().is_relative_to(path) else ""
 
 

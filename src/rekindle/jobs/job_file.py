@@ -16,6 +16,7 @@ from rekindle.solver.catalogue import list_environments
 
 from . import requirements
 from .source import explain_yaml
+from .yaml_texts import BoundedLoader
 
 NAME_ANOTHER = "name a job that is there in rekindle_jobs."
 _CORRECT = "correct that field (see docs/howto/own-job.md)."
@@ -51,7 +52,7 @@ def read_job_file(path: Path) -> Any:
     return {} if given is None else given
 
 
-class _OnceEach(yaml.SafeLoader):
+class _OnceEach(BoundedLoader):
     """Refuses a key that a mapping has twice, of which YAML's loaders take the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:

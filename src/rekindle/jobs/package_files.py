@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import tomllib
-import yaml
 from packaging.requirements import InvalidRequirement, Requirement
 
 from rekindle.host.files import read_content
+
+from .yaml_texts import load_yaml
 
 FILES = ("requirements.txt", "pyproject.toml", "environment.yml", "environment.yaml")
 """That are found by themselves, the first that is there."""
 _LARGEST = 1 << 20
 """Bytes of one of them."""
+_DOTS = 100
+"""Of a key in TOML, whose parts take the square of their number to read."""
 _OPTION = re.compile(r"(--?[A-Za-z][\w-]*)[\s=]*(.*)")
 _ITSELF = re.compile(r"(?:(?:-e|--editable)[\s=]*)?\./?(?:\[[\w,\s-]*\])?")
 """The project of the file's own folder, as pip installs it."""
@@ -52,7 +55,7 @@ class _PackageFiles:
         if path.suffix == ".toml":
             return self._project(path)
         if path.suffix in (".yml", ".yaml"):
-            parts = yaml.safe_load(self._text(path)).get("dependencies") or ()
+            parts = load_yaml(self._text(path)).get("dependencies") or ()
             lines = [line for part in parts if isinstance(part, dict) for line in part.get("pip") or ()]
         else:
             lines = self._split(path)
@@ -65,7 +68,10 @@ class _PackageFiles:
         return self._text(path).replace("\\\n", " ").splitlines()
 
     def _project(self, path: Path) -> Any:
-        content = tomllib.loads(self._text(path))
+        text = self._text(path)
+        if any(line.partition("=")[0].count(".") > _DOTS for line in text.splitlines()):
+            raise ValueError("a key has too many parts")
+        content = tomllib.loads(text)
         poetry: Mapping[str, Any] = content.get("tool", {}).get("poetry", {}).get("dependencies", {})
         of_poetry = [_convert_poetry(name, given) for name, given in poetry.items() if name != "python"]
         return content.get("project", {}).get("dependencies", list(filter(None, of_poetry)))

@@ -18,6 +18,7 @@ import yaml
 from rekindle.host import payload
 
 from .scripts import Script, ScriptCall, ScriptImport, SourceValue, take_last_name
+from .yaml_texts import load_yaml
 
 _LARGEST = 1_000_000
 """Bytes of a file that is read."""
@@ -220,7 +221,7 @@ def explain_syntax(name: str, text: str) -> str:
     """Return why what NVFlare reads is no JSON or YAML, as its name says; empty if it is, or is another."""
     try:
         if _OF_NVFLARE.search(name):
-            json.loads(text) if name.endswith(".json") else yaml.safe_load(text)
+            json.loads(text) if name.endswith(".json") else load_yaml(text)
     except ValueError as error:
         return f"{name} is no JSON: {error}"
     except yaml.YAMLError as error:
@@ -263,7 +264,7 @@ def _plain(name: str, text: str) -> str:
     """Return a configuration without comments, and YAML's as JSON."""
     if name.endswith((".yml", ".yaml")):
         try:
-            parts = json.JSONEncoder(default=str).iterencode(yaml.safe_load(text))
+            parts = json.JSONEncoder(default=str).iterencode(load_yaml(text))
             found = "".join(islice(parts, _PARTS))  # aliases of aliases have no end
             return found if next(parts, None) is None else ""
         except (yaml.YAMLError, ValueError, RecursionError):

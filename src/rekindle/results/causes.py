@@ -96,6 +96,11 @@ class Citation:
         return f"{self.file}{f':{self.line}' if self.line is not None else ''}"
 
     @property
+    def is_text(self) -> bool:
+        """Whether a browser shows the file as text, whoever wrote it."""
+        return self.file.endswith((".log", ".txt", ".json", ".jsonl"))
+
+    @property
     def text(self) -> str | None:
         """The line itself."""
         return dict(self.lines).get(self.line or 0)

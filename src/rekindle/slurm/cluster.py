@@ -125,10 +125,16 @@ def has_node(groups: Iterable[NodeGroup], node: str) -> bool:
     return any(_is_among(node, item) for item in items)
 
 
+_BRACKETS = 4
+"""Ranges of numbers in a name, at most; clusters have one or two."""
+
+
 def _is_among(node: str, item: str) -> bool:
     """Whether ``n10`` is one of ``n[9-10,12]``."""
     parts = re.split(r"\[([^\[\]]*)\]", item)
-    pattern = "".join(r"(\d+)" if number % 2 else re.escape(part) for number, part in enumerate(parts))
+    if len(parts) > 2 * _BRACKETS + 1:
+        return False
+    pattern = "".join(r"(\d{1,9})" if number % 2 else re.escape(part) for number, part in enumerate(parts))
     match = re.fullmatch(pattern, node)
     return match is not None and all(
         any(_within(value, bounds) for bounds in ranges.split(","))
@@ -138,7 +144,8 @@ def _is_among(node: str, item: str) -> bool:
 
 def _within(value: str, bounds: str) -> bool:
     low, _, high = bounds.partition("-")
-    return len(value) >= len(low) and low.isdigit() and int(low) <= int(value) <= int(high or low)
+    numbers = re.fullmatch(r"[0-9]{1,9}", low) and re.fullmatch(r"[0-9]{0,9}", high)
+    return bool(numbers) and len(value) >= len(low) and int(low) <= int(value) <= int(high or low)
 
 
 def _groups_of(known: Cluster, partition: str) -> list[NodeGroup]:

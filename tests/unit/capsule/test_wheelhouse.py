@@ -14,7 +14,7 @@ from samples.hosts import solved
 from rekindle import locks
 from rekindle.capsule import wheelhouse as bundle
 from rekindle.environments import build as builder
-from rekindle.environments.lockfile import Pin, find_lacking, read_pins
+from rekindle.environments.lockfile import Pin, digest_folder, find_lacking, read_pins
 from rekindle.host import folders
 from rekindle.records import HostRecord, read_record, write_record
 
@@ -110,7 +110,7 @@ def test_a_lock_is_read_for_one_architecture():
 def test_lacking_distinguishes_missing_from_altered(tmp_path):
     (tmp_path / "some_pkg-1.0-py3-none-any.whl").write_bytes(b"other")
     wanted = [Pin("some-pkg", "1.0", frozenset({"a"})), Pin("gone", "2.0", frozenset({"b"}))]
-    assert list(find_lacking(wanted, tmp_path)) == [
+    assert list(find_lacking(wanted, digest_folder(tmp_path))) == [
         "some_pkg-1.0-py3-none-any.whl is not the file that was locked: its digest differs",
         "gone 2.0 is missing",
     ]

@@ -62,7 +62,9 @@ def test_an_ordinal_is_invalid_too_where_the_drivers_gpu_does_not_start(before, 
     assert root(f"{before}RuntimeError: CUDA error: invalid device ordinal\n").layer == layer
 
 
-@pytest.mark.parametrize("of", ["", 'Traceback (most recent call last):\n  File "/w/a.py", line 3, in __del__\n'])
+@pytest.mark.parametrize(
+    "of", ["", 'Traceback (most recent call last):\n  File "/w/a.py", line 3, in __del__\n']
+)
 def test_what_python_ignores_as_it_removes_an_object_is_no_failure(of):
     raised = f"{of}TypeError: 'NoneType' object is not subscriptable\n"
     assert root(f"Epoch 3/3\nException ignored in: <function A.__del__ at 0x7f>\n{raised}") is None

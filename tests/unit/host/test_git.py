@@ -24,9 +24,10 @@ def checkout(tmp_path):
     hook = folder / ".git/hooks/post-index-change"
     hook.write_text(f"#!/bin/sh\n{touch}\n")
     hook.chmod(0o755)
+    (folder / ".git/config.worktree").write_text(f'[filter "own"]\nsmudge = "{touch}"\n')
     with (folder / ".git/config").open("a") as stream:
         stream.write(
-            f'[core]\nfsmonitor = "{touch}"\n'
+            f'[extensions]\nworktreeConfig = true\n[core]\nfsmonitor = "{touch}"\n'
             f'[filter "own"]\nsmudge = "{touch}"\nclean = "{touch}"\n[tar "tar"]\ncommand = "{touch}"\n'
         )
     return folder
