@@ -96,3 +96,10 @@ def test_without_an_answer_or_a_record_it_fails(golden, ask, bring, home, tmp_pa
         (home / name).unlink()
         lines.append(bring()[0]["msg"])
     golden(*lines)
+
+
+def test_what_no_lock_has_stays_here(bring, tmp_path):
+    for folder in (tmp_path / "wheelhouse").iterdir():
+        (folder / "id_rsa").write_text("key")
+        (folder / "b-9.whl").symlink_to(folder / "id_rsa")
+    assert bring()[1] == ["a-1.whl", "a-1.whl"]

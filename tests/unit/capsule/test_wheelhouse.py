@@ -16,7 +16,7 @@ from rekindle.capsule import wheelhouse as bundle
 from rekindle.environments import build as builder
 from rekindle.environments.lockfile import Pin, digest_folder, find_lacking, read_pins
 from rekindle.host import folders
-from rekindle.records import HostRecord, read_record, write_record
+from rekindle.records import HostRecord, RecordError, read_record, write_record
 
 LOCK = locks.read_lock("driver.txt").encode()
 
@@ -175,3 +175,15 @@ def test_a_bundled_source_is_read_by_what_its_lock_pins_and_builds_without_a_net
     )
     record, _ = builder.build_environment(root, offline)
     assert {"pyhocon", "setuptools"} <= set(record["packages"])
+
+
+def test_nothing_is_removed_through_a_link_or_that_is_no_package(wheels, tmp_path):
+    digest = hashlib.sha256(LOCK).hexdigest()
+    target = bundle.Target("driver.txt", LOCK.decode(), digest, "3.11", os.uname().machine, "2.36")
+    (wheels / "thesis.txt").write_text("x")
+    bundle._fill(wheels.parent, target)
+    assert (wheels / "thesis.txt").exists()
+    wheels.rename(tmp_path / "precious")
+    wheels.symlink_to(tmp_path / "precious")
+    with pytest.raises(RecordError, match="is a link"):
+        bundle._fill(wheels.parent, target)

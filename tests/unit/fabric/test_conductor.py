@@ -142,6 +142,8 @@ def test_a_player_that_leaves_holds_nobody_up(conduct):
         {"host": "z", "token": make_token("secret", "z"), "ranks": 1},
         {"host": "a", "token": make_token("secret", "a"), "ranks": 1 << 40},
         {"host": ["c"], "token": None},
+        {"host": "\ud800", "token": "x", "ranks": 1},
+        {"host": "c", "token": "\ud800", "ranks": 1},
         [],
     ],
 )

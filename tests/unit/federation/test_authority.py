@@ -8,6 +8,7 @@ import pytest
 
 from rekindle.federation import authority
 from rekindle.federation.authority import Authority
+from rekindle.records import RecordError
 
 SERVER = {"address": "192.0.2.10", "port": 8002, "scheme": "tcp"}
 
@@ -39,4 +40,11 @@ def test_the_next_leases_server_is_in_the_kits_of_2_7(tmp_path, change):
     assert at(tmp_path, SERVER) == "192.0.2.10:8002"
     new = SERVER | change
     assert at(tmp_path, new) == f"{new['address']}:{new['port']}"
+    assert at(tmp_path, SERVER) == "192.0.2.10:8002"
+
+
+@pytest.mark.parametrize("name", ["x" * 65, ".", "..", "a/b", "", "gpü"])
+def test_what_is_no_name_spoils_no_others_kit(tmp_path, name):
+    with pytest.raises(RecordError, match="is no name of a site"):
+        Authority(tmp_path, "rekindle", "2.7.3", SERVER).kit(name, "client")
     assert at(tmp_path, SERVER) == "192.0.2.10:8002"

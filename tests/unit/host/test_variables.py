@@ -25,6 +25,7 @@ def test_telemetry_is_off_for_every_job_whatever_the_user_has(gives, user):
     "value",
     [
         *("https://me:secret@h/p", "https://token@h/p", "https://h/p?sig=secret", "me:secret@proxy:3128"),
+        *("//me:secret@h:1", " me:secret@h", "https://h/#tok=1"),
         *("https://me:se cret@h/p", "https://me:se/cret@h/p", "me:se cret@proxy:3128", "x://y ://me@h"),
     ],
 )

@@ -85,3 +85,8 @@ def test_a_link_to_what_is_hidden_is_not_sent(own, data, tmp_path):
     (data / "more").symlink_to(tmp_path / ".private")
     with pytest.raises(RecordError, match=r"what is in \.private is not sent"):
         own(f"{{from: '{data}/more', where: controller}}")
+
+
+def test_what_the_system_shows_is_not_sent(own):
+    with pytest.raises(RecordError, match="what the system shows in /proc"):
+        own("{from: /proc/self, where: controller}")

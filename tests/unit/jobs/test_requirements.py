@@ -201,3 +201,25 @@ def test_aliases_of_aliases_end(job, tmp_path):
     config.mkdir(parents=True)
     (config / "config_fed_server.yml").write_text(ALIASES)
     assert [one.text for one in Source(tmp_path / "app", "").configurations] == [""]
+
+
+MERGES = "a0: &a0 {x: 1}\n" + "".join(
+    f"a{new}: &a{new} {{<<: [*a{new - 1}, *a{new - 1}]}}\n" for new in range(1, 40)
+)
+
+
+def test_merges_of_merges_end(job, tmp_path):
+    with pytest.raises(RecordError, match="it merges too much"):
+        job(environment_yml=MERGES)
+    (tmp_path / "mine/environment.yml").unlink()
+    with pytest.raises(RecordError, match="it merges too much"):
+        job(MERGES)
+    config = tmp_path / "app/config"
+    config.mkdir(parents=True)
+    (config / "config_fed_server.yml").write_text(MERGES)
+    assert [one.text for one in Source(tmp_path / "app", "").configurations] == [""]
+
+
+def test_a_key_of_many_parts_is_not_read(job):
+    with pytest.raises(RecordError, match="a key has too many parts"):
+        job(pyproject_toml=f"a{'.a' * 20_000} = 1\n")

@@ -268,3 +268,13 @@ def test_a_federations_page_has_what_each_site_sent_in_each_round(tmp_path):
     table = text.partition("What each site sent in each round, and how long after the first")[2]
     assert "".join(table.split()).startswith("site12gpu-15.0MiB,firstfirstgpu-25.0MiB,+2.3s–")
     assert "What each site sent" not in host_page(tmp_path).text
+
+
+@pytest.mark.parametrize(("name", "linked"), [("job.log", True), ("evil.html", False), ("x.svg", False)])
+def test_a_page_links_to_text_alone(tmp_path, name, linked):
+    found = Finding(name="x", cause="c", layer="host", remedy="r", confidence="certain", file=name, line=1)
+    fill(tmp_path, "gpu-1")
+    add_host(tmp_path, "gpu-1", verdict=replace(FAIL, findings=(found,), layer="host"))
+    (tmp_path / "gpu-1/pt_ddp" / name).write_text("one\n")
+    assert (f'href="gpu-1/pt_ddp/{name}"' in html(tmp_path)) is linked
+    assert f"gpu-1/pt_ddp/{name}:1" in html(tmp_path)

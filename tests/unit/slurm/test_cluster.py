@@ -110,6 +110,9 @@ def test_the_first_of_nodes(nodes, name):
         ("gpu-[001-004,009],m1", "m1", True),
         ("r[1-2]n[1-4]", "r2n4", True),
         ("n[x-y]", "n1", False),
+        ("n[1-x]", "n1", False),
+        ("n[²-³]", "n2", False),
+        ("n" + "[1-9]" * 40, "n" + "1" * 40 + "x", False),
     ],
 )
 def test_whether_a_node_is_one_of_several(nodes, name, there):
