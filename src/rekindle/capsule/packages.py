@@ -184,11 +184,7 @@ def _compiled(
             "--no-python-downloads",
         ]
         command += ["--no-header", "--no-annotate", "--no-emit-index-url", "--generate-hashes", *options]
-        command += [
-            f"--constraints={constraints}",
-            f"--build-constraints={constraints}",
-            f"--excludes={lent}",
-        ]
+        command += [f"--constraints={constraints}", f"--excludes={lent}"]
         try:
             done = subprocess.run(
                 command,

@@ -26,10 +26,13 @@ def planned(recordings, tmp_path, monkeypatch):
     host = read_record(recordings / "h200-x2" / "host.json", HostRecord)
     base = load_job(REPOSITORY / "flare_jobs", "pt_ddp")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("MY_OWN", "secret")
     asked = []
 
     def plan(*requirements, stdout="", stderr="", system_site=False):
-        def uv(command, **_):
+        def uv(command, env, **_):
+            assert "--no-build" in command, "it would run the setup.py of a package that is only looked at"
+            assert "MY_OWN" not in env
             asked.append(command)
             return SimpleNamespace(returncode=bool(stderr), stdout=stdout, stderr=stderr)
 
