@@ -44,8 +44,10 @@ def ask_git(*words: str, folder: Path | None = None, limit_s: float = _LIMIT_S) 
     """
     command, environ = ["git", *_SAFE, *(("-C", str(folder)) if folder else ())], {**os.environ, **_QUIET}
     if words[0] in _FILTERS and folder:
-        listed = _run([*command, *_LISTS_FILTERS], environ, limit_s).stdout
-        words_of = listed.split(b"\0")
+        listed = _run([*command, *_LISTS_FILTERS], environ, limit_s)
+        if listed.returncode > 1:  # 1: there are none; before git 2.26 no scope is shown
+            listed.check_returncode()
+        words_of = listed.stdout.split(b"\0")
         pairs = zip(words_of[::2], words_of[1::2], strict=False)
         names = [os.fsdecode(name) for scope, name in pairs if scope not in _USERS]
         environ["GIT_CONFIG_COUNT"] = str(len(names))
