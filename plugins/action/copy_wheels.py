@@ -11,7 +11,7 @@ from ansible.utils.display import Display
 from rekindle.actions.base import Action
 from rekindle.actions.limits import limit_action
 from rekindle.capsule.specs import read_specs
-from rekindle.environments.lockfile import digest_folder, find_lacking, read_pins
+from rekindle.environments.lockfile import digest_folder, find_lacking, list_digests, read_pins
 from rekindle.host import folders
 from rekindle.hostfacts import frames
 from rekindle.records import Complaint
@@ -42,7 +42,7 @@ class ActionModule(Action):
                 plan = str(folder / folders.PLAN_RECORD)
                 fix = shlex.join(["rekindle", "bundle", plan, "-o", args["wheelhouse"]])
                 raise Complaint(f"The wheelhouse lacks {spec['lock']}: {missing[0]}.", fix)
-            locked = frozenset().union(*(pin.digests for pin in wanted))
+            locked = list_digests(wanted)
             wheels = [path for digest, path in have.items() if digest in locked]
             brought += self._bring(wheels, target, there, f"{host.host} {spec['name']}")
         return {"changed": brought > 0}

@@ -175,7 +175,6 @@ def _environments(capsule: Path) -> list[Environment]:
 
 
 def _version(environment: Environment) -> str:
-    framework, _, rest = environment.lock.partition("-")
+    framework, version, *_ = f"{environment.lock}-".split("-")
     installed = {**environment.system_site, **environment.packages}
-    version = rest.partition("-")[0]
     return installed.get(framework.partition("+")[0], version) if version == "system" else version

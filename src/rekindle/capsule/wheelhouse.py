@@ -20,7 +20,7 @@ from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
-from rekindle.environments.lockfile import Pin, digest_folder, read_pins
+from rekindle.environments.lockfile import Pin, digest_folder, list_digests, read_pins
 from rekindle.gpus.models import parse_version
 from rekindle.host import folders
 from rekindle.locks import list_platforms
@@ -124,12 +124,12 @@ def _targets(path: Path) -> list[Target]:
 
 def _fill(wheelhouse: Path, target: Target) -> LockBundle:
     folder = wheelhouse / target.sha256[:12]
-    folder.mkdir(exist_ok=True)
     if folder.is_symlink():
         raise RecordError(f"{folder} is a link.", "remove it: packages lie in the wheelhouse itself.")
+    folder.mkdir(exist_ok=True)
     wanted = read_pins(target.text, target.architecture)
     present = digest_folder(folder)
-    locked = frozenset().union(*(pin.digests for pin in wanted))
+    locked = list_digests(wanted)
     for digest, path in present.items():
         if digest not in locked and path.name.endswith(_ARCHIVES):
             path.unlink()

@@ -2,7 +2,7 @@
 """Reads a lock: its pins, and what a folder of wheels lacks of them."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,6 +36,11 @@ def read_pins(lock: str, architecture: str) -> list[Pin]:
         for match in _PIN.finditer(lock)
         if match["machine"] in {None, architecture}
     ]
+
+
+def list_digests(pins: Iterable[Pin]) -> frozenset[str]:
+    """Return the SHA-256 of every file that pins allow."""
+    return frozenset().union(*(pin.digests for pin in pins))
 
 
 def digest_folder(folder: Path) -> dict[str, Path]:

@@ -177,7 +177,7 @@ class Authority:
             Complaint: NVFlare refuses it.
             RecordError: no site may have that name.
         """
-        certificates.make_subject(participant, _ORG)  # which refuses what is no name
+        certificates.require_name(participant)
         with self._alone():
             made = self._made(participant)
             if made is None:

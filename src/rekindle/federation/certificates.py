@@ -44,6 +44,7 @@ class Certificate(NamedTuple):
 
 
 _NAME = re.compile(r"\w[\w@.-]{0,63}", re.ASCII)
+"""A certificate has room for 64 characters; the name is a folder's, too."""
 
 
 def parse_certificate(pem: bytes) -> Certificate:
@@ -68,16 +69,24 @@ def parse_certificate(pem: bytes) -> Certificate:
     return Certificate(_common(found.subject), identity, fingerprint, begins, ends)
 
 
-def make_subject(name: str, org: str, role: str | None = None) -> str:
-    """Return the subject of a certificate of NVFlare's, as RFC 4514 writes it.
+def require_name(name: str) -> None:
+    """Require that a participant may have a name.
 
     Raises:
-        RecordError: no site may have that name.
+        RecordError: it may not.
     """
     if not _NAME.fullmatch(name):
         raise RecordError(
             f"{name[:100]!r} is no name of a site.", "use up to 64 letters, digits, dashes and dots."
         )
+
+
+def make_subject(name: str, org: str, role: str | None = None) -> str:
+    """Return the subject of a certificate of NVFlare's, as RFC 4514 writes it.
+
+    It raises what `require_name` does.
+    """
+    require_name(name)
     parts = [(NameOID.COMMON_NAME, name), (NameOID.ORGANIZATION_NAME, org), (NameOID.UNSTRUCTURED_NAME, role)]
     return x509.Name([x509.NameAttribute(oid, of) for oid, of in parts if of]).rfc4514_string()
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a job announced to NVFlare: its sites, and its workflows with their rounds."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
@@ -184,7 +184,20 @@ def does_launch(workspace: Workspace, site: str) -> bool:
     return launchers or any("command" in given for given in _dicts(list(args)))  # since NVFlare 2.9
 
 
-def has_executor(workspace: Workspace, site: str, names: Iterable[str]) -> bool:
+def list_trainers(
+    workspace: Workspace, flow: Workflow, sites: list[str], tasks: Collection[str]
+) -> list[str]:
+    """Return those of ``sites`` that train in a workflow.
+
+    In one of a user's own some may have another part: they have no executor for any of its ``tasks``.
+    """
+    trainers = flow.trainers(sites)
+    if flow.flow or not tasks:
+        return trainers
+    return [site for site in trainers if _has_executor(workspace, site, tasks)]
+
+
+def _has_executor(workspace: Workspace, site: str, names: Collection[str]) -> bool:
     """Whether a site has an executor for one of these tasks, as far as its configuration is known."""
     executors = _dicts(read_configuration(workspace, site).get("executors"))
     patterns = [str(pattern) for entry in executors for pattern in entry.get("tasks") or ()]

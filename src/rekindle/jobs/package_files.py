@@ -98,10 +98,10 @@ class _PackageFiles:
             yield from found if self._is_inside(path) else _require_packages(path, found)
 
 
-def _require_packages(path: Path, lines: Iterable[object]) -> Iterator[str]:
-    for line in map(str, lines):
+def _require_packages(path: Path, lines: Iterable[object]) -> Iterator[object]:
+    for line in lines:
         try:
-            Requirement(line)
+            Requirement(line if isinstance(line, str) else "")
         except InvalidRequirement:
             raise ValueError(f"{path} is no list of packages") from None
         yield line

@@ -5,7 +5,6 @@ import pytest
 from answers import FRAMES
 from msgspec.structs import replace
 from stand_ins.docker import Docker
-from test_collect import collect  # noqa: F401 - a fixture
 
 from rekindle.hostfacts import make_host_record
 from rekindle.hostfacts.engines import read_engines
@@ -22,7 +21,7 @@ def docker(tmp_path):
 
 
 @pytest.fixture
-def asked(collect, docker):  # noqa: F811
+def asked(collect, docker):
     """Return what asks for Docker, which is first on PATH."""
     return lambda: read_engines(collect("docker", "containers"))
 

@@ -3,7 +3,7 @@
 
 from collections import Counter
 
-from rekindle.flare.configuration import Flow, Workflow, has_executor
+from rekindle.flare.configuration import Flow, Workflow, list_trainers
 from rekindle.flare.tasks import Account, Task
 from rekindle.judge.check import Options, Result, fails, hold_if, holds, rank_result, register_claim, unknown
 from rekindle.judge.run import Run
@@ -142,12 +142,8 @@ def _by_models(run: Run, flow: Workflow) -> Result:
     """Judge swarm learning, or an unknown class, by its rounds and by its sites' results."""
     account, lines = run.account, run.training.models or run.training.results
     names = {line.event.task for line in lines}
-    able = [
-        site
-        for site in flow.trainers(account.sites)
-        if flow.flow or not names or has_executor(run.workspace, site, names)
-    ]
-    seen = {site: _rounds_of(lines, site) for site in able}
+    trainers = list_trainers(run.workspace, flow, account.sites, names)
+    seen = {site: _rounds_of(lines, site) for site in trainers}
     said = None if "rounds" in run.spec.job.assumed else run.spec.job.rounds
     wanted = flow.rounds or said or max(seen.values(), default=1)
     unsaid = "" if flow.rounds or said else "; nothing says how many it should have"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from statistics import median
 
-from rekindle.flare.configuration import has_executor, read_sites
+from rekindle.flare.configuration import list_trainers, read_sites
 from rekindle.judge.check import Options, Result, fails, holds, register_claim, unknown
 from rekindle.judge.figures import does_improve
 from rekindle.judge.run import Run
@@ -264,11 +264,9 @@ def _warnings(run: Run, site: str) -> Counter[str]:
 def _trainers(run: Run) -> set[str]:
     """Return the sites that train: some may aggregate alone, never be chosen, or always answer too late."""
     trains = {site.name for site in run.spec.sites}
+    tasks = {line.event.task for line in run.training.results}
     for flow in run.account.flows:
-        trains.intersection_update(flow.trainers(sorted(trains)))
-        if flow.flow is None:  # of a user's own sites may have other parts
-            names = {line.event.task for line in run.training.results}
-            trains = {site for site in trains if not names or has_executor(run.workspace, site, names)}
+        trains.intersection_update(list_trainers(run.workspace, flow, sorted(trains), tasks))
         if flow.count_sampled(len(run.account.sites)) < len(run.account.sites):
             trains.intersection_update(task.site for task in run.account.tasks)
         if flow.leaves_late(len(run.account.sites)):
